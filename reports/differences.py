@@ -23,7 +23,7 @@ FEW = 3
 """Below so many repeats of a side, the margins are wider."""
 
 DifferenceKind = Literal["worse", "undecided", "maybe", "new", "gone", "better"]
-"""`maybe`: the numbers differ, and the repeats are too few to decide."""
+"""`maybe`: the numbers differ, and the repeats are too few to decide, or it waited for a processor."""
 KINDS: tuple[DifferenceKind, ...] = ("worse", "undecided", "maybe", "new", "gone", "better")
 KIND_SIGNS: Mapping[DifferenceKind, str] = {
     "worse": "✗",
@@ -33,7 +33,7 @@ KIND_SIGNS: Mapping[DifferenceKind, str] = {
     "gone": "-",
     "better": "✓",
 }
-KIND_WORDS: Mapping[DifferenceKind, str] = {kind: kind for kind in KINDS} | {"maybe": "too few repeats"}
+KIND_WORDS: Mapping[DifferenceKind, str] = {kind: kind for kind in KINDS} | {"maybe": "not sure"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class _Tested:
     old: Sequence[float]
     new: Sequence[float]
     least: Sequence[float]
-    """Of the side that is tested for being higher."""
+    waits: Sequence[float]
+    """Both of the side that is tested for being higher."""
     test: RankTest
     better: bool
 
@@ -185,8 +186,14 @@ def _numbers(
     tests = [it.test for it in (*tested, *pools)]
     found, able = real(tests, rate), can_decide(tests, rate)
     named: set[tuple[str, str]] = set()
+    excused: set[tuple[str, str]] = set()
     for it, is_real, decides in zip((*tested, *pools), found, able, strict=True):
         pooled = it.scenario == TOGETHER and not it.quantity.together
+        if not better and not _over_floor(it) and _waited(it, is_real=is_real, decides=decides):
+            if not pooled or (it.agent, it.quantity.name) not in named | excused:
+                excused.add((it.agent, it.quantity.name))
+                yield _difference(it, "maybe", _of_waits(it))
+            continue
         if not _over_floor(it) or (pooled and (not is_real or (it.agent, it.quantity.name) in named)):
             continue
         if is_real or (not decides and _beyond_margin(it)):
@@ -205,7 +212,8 @@ def _tested(
         if low and high:
             old, new, least = quantity.of(before), quantity.of(after), quantity.least(second)
             test = rank_test(low, high)
-            yield _Tested(after.scenario, after.agent, quantity, old, new, least, test, better)
+            waits = quantity.waits(second) or [0.0] * len(high)
+            yield _Tested(after.scenario, after.agent, quantity, old, new, least, waits, test, better)
 
 
 def _together(tested: Iterable[_Tested]) -> Iterator[_Tested]:
@@ -223,8 +231,9 @@ def _together(tested: Iterable[_Tested]) -> Iterator[_Tested]:
 def _pool(alike: Sequence[_Tested]) -> _Tested:
     quantity, test = alike[0].quantity, pooled_test([(it.low, it.high) for it in alike])
     fold = _means if quantity.together else _sums
-    old, new, least = (fold(sides) for sides in zip(*((it.old, it.new, it.least) for it in alike), strict=True))
-    return _Tested(TOGETHER, alike[0].agent, quantity, old, new, least, test, alike[0].better)
+    every = zip(*((it.old, it.new, it.least, it.waits) for it in alike), strict=True)
+    old, new, least, waits = (fold(sides) for sides in every)
+    return _Tested(TOGETHER, alike[0].agent, quantity, old, new, least, waits, test, alike[0].better)
 
 
 def _sums(sides: Iterable[Sequence[float]]) -> Sequence[float]:
@@ -239,8 +248,25 @@ def _why(it: _Tested, *, is_real: bool) -> str:
     return f"p = {it.test.p:.2g}" if is_real else "beyond the margin"
 
 
+def _waited(it: _Tested, *, is_real: bool, decides: bool) -> bool:
+    """Whether it grew, by more than the floor with its waits for a processor."""
+    grew = is_real or (not decides and min(it.high) > max(it.low))
+    return grew and _beyond_floor(it, median(it.high))
+
+
+def _of_waits(it: _Tested) -> str:
+    return (
+        f"but {it.quantity.words(median(it.waits))} of it waited for a processor: "
+        "play it on a quiet machine, or the agent itself keeps the processors busy"
+    )
+
+
 def _over_floor(it: _Tested) -> bool:
-    low, high = median(it.low), median(it.least)
+    return _beyond_floor(it, median(it.least))
+
+
+def _beyond_floor(it: _Tested, high: float) -> bool:
+    low = median(it.low)
     return high - low >= max(it.quantity.floor, it.quantity.floor_share * low) and high > low
 
 

@@ -30,6 +30,8 @@ class Quantity:
     few_margin: float
     few_times: float
     floor_share: float = 0.1
+    waits: Callable[[PlayedCell], Sequence[float]] = lambda it: ()
+    """The waits for a processor in the values; empty if there are none or they are not known."""
     together: bool = False
     """It hardly depends on the scenario: the scenarios of an agent are compared as one, by the mean of each repeat."""
 
@@ -43,6 +45,10 @@ def _without_waits(times: Sequence[float], least: Sequence[float]) -> Sequence[f
     if not least:
         return times
     return [max(0.0, long - WAITS_COUNT * (long - short)) for long, short in zip(times, least, strict=True)]
+
+
+def _waits(times: Sequence[float], least: Sequence[float]) -> Sequence[float]:
+    return [long - short for long, short in zip(times, least, strict=True)] if least else ()
 
 
 QUANTITIES: Mapping[str, Quantity] = {
@@ -78,6 +84,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         times=2.0,
         few_margin=5.0,
         few_times=4.0,
+        waits=lambda it: _waits(it.start_s, it.start_least_s),
         together=True,
     ),
     "turn_s": Quantity(
@@ -90,6 +97,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         times=2.0,
         few_margin=5.0,
         few_times=4.0,
+        waits=lambda it: _waits(it.turn_s, it.turn_least_s),
     ),
 }
 """The numbers that are compared, by their keys in a baseline."""

@@ -52,15 +52,30 @@ def side(turn_s: float, wait_s: float = 0.0) -> dict[tuple[str, str], PlayedCell
     [
         (2.0, 2.6, 0.0, ["worse"]),
         (2.0, 2.6, 0.1, ["worse"]),
-        (2.0, 2.6, 0.25, []),
+        (2.0, 2.6, 0.25, ["maybe"]),
         (2.0, 2.15, 0.0, []),
         (0.3, 0.45, 0.0, []),
         (2.6, 2.0, 0.0, ["better"]),
     ],
 )
 def test_only_a_difference_over_the_floor_and_beyond_the_waits_counts(before, after, wait_s, kinds):
-    """Less than 10 % or 0.2 s, or explained by waits for a processor, is nothing, however sure the test is."""
+    """Less than 10 % or 0.2 s, or explained by waits for a processor, is not worse, however sure the test is."""
     assert [it.kind for it in differences(side(before), side(after, wait_s))] == kinds
+
+
+def test_a_time_that_grew_by_waits_for_a_processor_is_a_warning():
+    """An agent that keeps the processors busy with its own children waits for them too."""
+    cut = {key: replace(cell, turn_s=(0.03, 0.031, 0.032)) for key, cell in side(2.0).items()}
+    grown = {"turn_s": (4.2, 4.21, 4.22), "turn_least_s": (0.1, 0.11, 0.12)}
+    (found,) = differences(
+        {key: replace(cell, turn_least_s=()) for key, cell in cut.items()},
+        {key: replace(cell, **grown) for key, cell in cut.items()},
+    )
+    assert (found.kind, found.says) == (
+        "maybe",
+        "longest turn 31 ms → 4.21 s, +13481% (but 4.10 s of it waited for a processor: "
+        "play it on a quiet machine, or the agent itself keeps the processors busy)",
+    )
 
 
 def three_of_each(factor: float) -> dict[tuple[str, str], PlayedCell]:
