@@ -27,9 +27,9 @@ from wedgehog.harness.run.messages import UserMessage
 
 TICK_S, VIRTUAL_TICK_S = 0.05, 1.0
 AFTER_STOP_S = 2.0
+"""A request that starts later than this after an abort or give-up counts as spending (the stock bound)."""
 LATER_READING_S = 0.25
 """Waits for a processor that are read only after the request that they delayed."""
-"""A request that starts later than this after an abort or give-up counts as spending (the stock bound)."""
 LONGEST_STRETCH_S = 60.0
 """The run's waits for processors stretch a bound by at most this."""
 TEXT_KEPT = 20_000
