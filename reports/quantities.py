@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from wedgehog.reports.played_cells import PlayedCell
 from wedgehog.reports.words import count, money, seconds
 
+OfCell = Callable[[PlayedCell], Sequence[float]]
 WAITS_COUNT = 2.0
 """A machine with waits is slower in other ways too, so the waits are taken off so many times."""
 
@@ -20,8 +21,8 @@ class Quantity:
     """
 
     name: str
-    of: Callable[[PlayedCell], Sequence[float]]
-    least: Callable[[PlayedCell], Sequence[float]]
+    of: OfCell
+    least: OfCell
     """The values without the part that is not the agent's: they must differ by the floor or the margin too."""
     words: Callable[[float], str]
     floor: float
@@ -30,7 +31,7 @@ class Quantity:
     few_margin: float
     few_times: float
     floor_share: float = 0.1
-    waits: Callable[[PlayedCell], Sequence[float]] = lambda it: ()
+    waits: OfCell = lambda it: ()
     """The waits for a processor in the values; empty if there are none or they are not known."""
     together: bool = False
     """It hardly depends on the scenario: the scenarios of an agent are compared as one, by the mean of each repeat."""
@@ -49,6 +50,23 @@ def _without_waits(times: Sequence[float], least: Sequence[float]) -> Sequence[f
 
 def _waits(times: Sequence[float], least: Sequence[float]) -> Sequence[float]:
     return [long - short for long, short in zip(times, least, strict=True)] if least else ()
+
+
+def _time(name: str, times: OfCell, least: OfCell, *, together: bool = False) -> Quantity:
+    """A time; `least` is the same without the waits for a processor, empty if these are not known."""
+    return Quantity(
+        name,
+        times,
+        lambda it: _without_waits(times(it), least(it)),
+        seconds,
+        floor=0.2,
+        margin=2.0,
+        times=2.0,
+        few_margin=5.0,
+        few_times=4.0,
+        waits=lambda it: _waits(times(it), least(it)),
+        together=together,
+    )
 
 
 QUANTITIES: Mapping[str, Quantity] = {
@@ -74,30 +92,7 @@ QUANTITIES: Mapping[str, Quantity] = {
         few_margin=0.05,
         few_times=2.0,
     ),
-    "start_s": Quantity(
-        "start",
-        lambda it: it.start_s,
-        lambda it: _without_waits(it.start_s, it.start_least_s),
-        seconds,
-        floor=0.2,
-        margin=2.0,
-        times=2.0,
-        few_margin=5.0,
-        few_times=4.0,
-        waits=lambda it: _waits(it.start_s, it.start_least_s),
-        together=True,
-    ),
-    "turn_s": Quantity(
-        "longest turn",
-        lambda it: it.turn_s,
-        lambda it: _without_waits(it.turn_s, it.turn_least_s),
-        seconds,
-        floor=0.2,
-        margin=2.0,
-        times=2.0,
-        few_margin=5.0,
-        few_times=4.0,
-        waits=lambda it: _waits(it.turn_s, it.turn_least_s),
-    ),
+    "start_s": _time("start", lambda it: it.start_s, lambda it: it.start_least_s, together=True),
+    "turn_s": _time("longest turn", lambda it: it.turn_s, lambda it: it.turn_least_s),
 }
 """The numbers that are compared, by their keys in a baseline."""

@@ -1,6 +1,5 @@
 """The command `wedgehog`. Messages go to stderr, tables to stdout."""
 
-import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from wedgehog.harness.commands.console import PluginOption, Stdout, answered, er
 from wedgehog.harness.commands.project_defaults import project_defaults
 from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.network.ports import HOST
-from wedgehog.harness.sim.garbage import GARBAGE
+from wedgehog.harness.sim.garbage import search_rarely
 
 app = typer.Typer(
     name="wedgehog",
@@ -189,7 +188,7 @@ def schema_of(
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command."""
-    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
+    search_rarely()
     app(args=list(argv) if argv is not None else None)
 
 

@@ -24,8 +24,8 @@ LONGEST_S = 3600.0
 
 
 @dataclass
-class Wish:
-    """What the options of pytest ask of a search, in place of what the decorator says."""
+class GivenOptions:
+    """Options of the pytest command line, which replace what the decorator says."""
 
     seed: int | None = None
     budget_s: float | None = None
@@ -52,13 +52,13 @@ def given_faults(
         if "<locals>" in function.__qualname__:
             raise ValueError(f"given_faults: {function.__name__} must stand at the top of its module, to be imported")
 
-        wish = Wish()
+        options = GivenOptions()
 
         def test() -> None:
             __tracebackhide__ = True
-            chosen = seed if wish.seed is None else wish.seed
-            most = scenarios if wish.budget_s is None else None
-            budget_s = wish.budget_s or LONGEST_S
+            chosen = seed if options.seed is None else options.seed
+            most = scenarios if options.budget_s is None else None
+            budget_s = options.budget_s or LONGEST_S
             found = _Search(function, {"wire": wire, **spec}, most, budget_s, chosen, Path(folder)).failure()
             if found:
                 _fail(found)
@@ -66,7 +66,7 @@ def given_faults(
         for name in ("__name__", "__qualname__", "__doc__", "__module__"):
             setattr(test, name, getattr(function, name))
         test.agent = function  # type: ignore[attr-defined]
-        test.wedgehog_wish = wish  # type: ignore[attr-defined]
+        test.wedgehog_options = options  # type: ignore[attr-defined]
         return test
 
     return decorated

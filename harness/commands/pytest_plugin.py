@@ -62,9 +62,12 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """A test of `given_faults` takes seed and budget of the command line."""
-    wish = getattr(getattr(item, "obj", None), "wedgehog_wish", None)
-    if wish is not None:
-        wish.seed, wish.budget_s = item.config.getoption("--wedgehog-seed"), item.config.getoption("--wedgehog-budget")
+    options = getattr(getattr(item, "obj", None), "wedgehog_options", None)
+    if options is not None:
+        options.seed, options.budget_s = (
+            item.config.getoption("--wedgehog-seed"),
+            item.config.getoption("--wedgehog-budget"),
+        )
 
 
 def agents_of(config: pytest.Config) -> list[str]:

@@ -323,7 +323,7 @@ def _keeps_away(state: FaultState) -> bool:
         return bool(state.armed) and not state.healed.is_set()
     if isinstance(state.planned.fault, HostFault):
         return not state.healed.is_set()
-    if isinstance(state.planned.fault, ResultFault):  # a tool server that lets nobody in
+    if isinstance(state.planned.fault, ResultFault):  # a tool server that refuses every request
         return at.before_request and state.fired > 0 and not state.healed.is_set()
     away = at.before_request or (isinstance(at, AtChat) and at.chat == "poll")
     away = away or (state.wire is not None and state.wire.closes_port)

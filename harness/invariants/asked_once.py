@@ -16,8 +16,7 @@ def asked_once(history: History) -> Iterator[Verdict]:
 
     Each is paid, and the second reply may be another one: two answers, or a tool that runs twice. Judged on replies
     with words or a tool call that no fault struck, in turns that nothing stopped. A reply that comes while the agent is
-    frozen counts as struck. An agent that asks for several
-    replies on purpose, to choose among them, is red here.
+    frozen counts as struck. An agent that asks for several replies on purpose, to choose among them, is red here.
 
     Fix: Look for two subscribers of one event, two results that each start the model, or a call that is made once to
     look at it and once to stream it. Keep the reply that has come, and use it.

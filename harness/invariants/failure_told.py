@@ -26,8 +26,6 @@ LARGEST_OWN_CODE = 125
 """Above it the shell says that the command could not run, or was killed by a signal."""
 ANOTHER_FORM_CHARS = 200
 """A longer text may hold what the command printed in another form."""
-
-
 A_CODE_OF_FAILURE = 2
 """With 1 a command often only says no, as `grep` and `diff` do."""
 LONG_ENOUGH_S = 1.0

@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, over, refused_as_too_long, requests, tool_uses_of
+from wedgehog.harness.invariants.scope import (
+    called_beside,
+    main_calls_of,
+    over,
+    refused_as_too_long,
+    requests,
+    tool_uses_of,
+)
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -68,7 +75,7 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
 def _summarized(history: History, since: Turn, until: Call) -> bool:
     """Whether a background call was made between the last answered turn's message and this request."""
     first = since.stimulus.id if since.stimulus is not None else 0
-    return any(not call.main and first < call.arrived.id < until.arrived.id for call in history.calls)
+    return called_beside(history, first, until.arrived.id)
 
 
 # ---- after an error

@@ -14,8 +14,8 @@ def said_once(history: History) -> Iterator[Verdict]:
     """No request of the conversation carries one message of its user or of the model twice, as two equal messages.
 
     The copies are paid with each later request, and the model may do the work twice. It usually means that two places
-    add the message, or that a retry adds it again. Judged on messages whose whole text is the same: a
-    reminder that quotes the message is another one, and words that the model said twice may stand there twice.
+    add the message, or that a retry adds it again. Judged on messages whose whole text is the same: a reminder that
+    quotes the message is another one, and words that the model said twice may stand there twice.
 
     Fix: Add the message to the conversation in one place, before the first try, and not again in a retry.
     """

@@ -3,14 +3,18 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import TokenAsked, ToolRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, nothing, passed, worst
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
+TurnEvent = TypeVar("TurnEvent", TokenAsked, ToolRefused)
+UNAUTHORIZED = 401
 REFUSED_FOR_CONTENT = 400
 REFUSED_FOR_SIZE = 413
 
@@ -108,6 +112,17 @@ def refused_as_too_long(refused: RequestRefused) -> bool:
     """Whether the provider refused a request for its length: a full window, or a body that is too large."""
     words = re.search(r"too long|context|maximum", refused.message, re.IGNORECASE)
     return refused.status == REFUSED_FOR_SIZE or (refused.status == REFUSED_FOR_CONTENT and words is not None)
+
+
+def called_beside(history: History, after: int, before: int) -> bool:
+    """Whether a background call, which may have made a summary, arrived between two events (by their ids)."""
+    return any(not call.main and after < call.arrived.id < before for call in history.calls)
+
+
+def before_stop(turn: Turn, events: Iterable[TurnEvent]) -> list[TurnEvent]:
+    """The events of this turn, before its stop or deadline."""
+    stop = over(turn)
+    return [it for it in events if it.turn == turn.number and (stop is None or it.id < stop.id)]
 
 
 def still_refused(turn: Turn) -> bool:

@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import calls_of, over, requests
+from wedgehog.harness.invariants.scope import UNAUTHORIZED, before_stop, calls_of, requests
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
-
-UNAUTHORIZED = 401
 
 
 @invariant("token_request_bound", by_calls=True)
@@ -26,8 +24,7 @@ def token_request_bound(history: History, *, token_requests: int = 5, refused_ca
     if not asked:
         return
     for turn in history.turns:
-        stop = over(turn)
-        mine = [it for it in asked if it.turn == turn.number and (stop is None or it.id < stop.id)]
+        mine = before_stop(turn, asked)
         if len(mine) > token_requests:
             yield fail(f"{turn} sent {len(mine)} token requests, {token_requests} allowed", (mine[0], mine[-1]))
         dead = [call for call in calls_of(turn) if call.refused and call.refused.status == UNAUTHORIZED]

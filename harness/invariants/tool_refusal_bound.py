@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import over
+from wedgehog.harness.invariants.scope import UNAUTHORIZED, before_stop
 from wedgehog.harness.record.events.service import ToolRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
-
-UNAUTHORIZED = 401
 
 
 @invariant("tool_refusal_bound")
@@ -25,8 +23,7 @@ def tool_refusal_bound(history: History, *, refused_requests: int = 20) -> Itera
     if not refused:
         return
     for turn in history.turns:
-        stop = over(turn)
-        mine = [it for it in refused if it.turn == turn.number and (stop is None or it.id < stop.id)]
+        mine = before_stop(turn, refused)
         if len(mine) > refused_requests:
             says = f"{turn} sent {len(mine)} requests that the tool host refused with {UNAUTHORIZED}"
             yield fail(f"{says}, {refused_requests} allowed", (mine[0], mine[-1]))

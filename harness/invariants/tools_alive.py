@@ -5,7 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import blocked, ends, main_calls_of, name_of_call, requests, tool_uses_of
+from wedgehog.harness.invariants.scope import (
+    blocked,
+    called_beside,
+    ends,
+    main_calls_of,
+    name_of_call,
+    requests,
+    tool_uses_of,
+)
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
@@ -130,8 +138,7 @@ def next_request(turn: Turn, uses: Sequence[ToolUse]) -> RequestArrived | None:
 
 def may_be_summarized(history: History, reply: Event, following: RequestArrived) -> bool:
     """Whether a call beside the conversation came between, or the request has a result without a known call."""
-    beside = any(not call.main and reply.id < call.arrived.id < following.id for call in history.calls)
-    return beside or any(not result.token for result in following.results)
+    return called_beside(history, reply.id, following.id) or any(not result.token for result in following.results)
 
 
 def _judged(history: History, use: ToolUse) -> bool:

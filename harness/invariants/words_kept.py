@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import main_calls_of, over, requests
+from wedgehog.harness.invariants.scope import called_beside, main_calls_of, over, requests
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -68,10 +68,6 @@ def _in(history: History, said: Call, later: Call | None, where: str) -> Iterato
         return
     if said.number in later.arrived.replies_seen:
         yield passed()
-    elif not _summarized(history, said, later):
+    elif not called_beside(history, said.arrived.id, later.arrived.id):
         words = " ".join(said.ended.text_delivered.split())[:60] if said.ended else ""
         yield fail(f"the model's words in call {said.number} ({words}) are not in {where}", requests([said, later]))
-
-
-def _summarized(history: History, since: Call, until: Call) -> bool:
-    return any(not call.main and since.arrived.id < call.arrived.id < until.arrived.id for call in history.calls)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 _SCANNED = 4000
 """Characters at the beginning and at the end in which signs are looked for."""
@@ -40,7 +41,13 @@ def signs_in(text: str) -> tuple[str, ...]:
     ()
     """
     ends = text if len(text) <= 2 * _SCANNED else f"{text[:_SCANNED]}\n{text[-_SCANNED:]}"
-    said = _TOKEN.sub("", ends)
+    return _signs(ends)
+
+
+@lru_cache(maxsize=512)
+def _signs(text: str) -> tuple[str, ...]:
+    """The same. Each request of a turn carries the results of the ones before again."""
+    said = _TOKEN.sub("", text)
     return tuple(name for name, words in SIGNS.items() if re.search(words, said, re.IGNORECASE))
 
 

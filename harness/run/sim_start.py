@@ -3,14 +3,12 @@
 The worker is no main module, so a fork that is sent one of its classes does not import it a second time.
 """
 
-import gc
-
-from wedgehog.harness.sim.garbage import GARBAGE
+from wedgehog.harness.sim.garbage import search_rarely
 
 
 def main() -> None:
     """Import and run the worker; searches for garbage are rare already during its imports."""
-    gc.set_threshold(GARBAGE, *gc.get_threshold()[1:])
+    search_rarely()
     from wedgehog.harness.run import sim_worker
 
     sim_worker.main()

@@ -7,6 +7,7 @@ are shrunk beside that, those whose replay is quick first.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal, Protocol
@@ -277,13 +278,10 @@ class Search:
 
     async def _play_trials(self, finding: Finding, trials: Trials) -> None:
         """Play each trial; the scenario that the finding has at the end is on disk."""
-        candidate = next(trials, None)
-        while candidate is not None:
-            shown = await self._shows(finding, candidate)
-            try:
-                candidate = trials.send(shown)
-            except StopIteration:
-                candidate = None
+        with suppress(StopIteration):
+            candidate = next(trials)
+            while True:
+                candidate = trials.send(await self._shows(finding, candidate))
         self._corpus.save(finding)
 
     def _merge(self, finding: Finding) -> None:

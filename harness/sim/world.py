@@ -18,7 +18,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Self, TypeVar
 
 from wedgehog.harness.sim.frozen import frozen_time
-from wedgehog.harness.sim.garbage import GARBAGE
+from wedgehog.harness.sim.garbage import search_rarely
 from wedgehog.harness.sim.guard import guarded, inline_threads
 from wedgehog.harness.sim.lazy_ca import lazy_ca
 from wedgehog.harness.sim.loop import SimLoop
@@ -87,12 +87,12 @@ class SimWorld:
 
 @contextlib.contextmanager
 def _rare_collections() -> Iterator[None]:
-    young, *older = gc.get_threshold()
-    gc.set_threshold(max(young, GARBAGE), *older)
+    before = gc.get_threshold()
+    search_rarely()
     try:
         yield
     finally:
-        gc.set_threshold(young, *older)
+        gc.set_threshold(*before)
 
 
 @contextlib.contextmanager

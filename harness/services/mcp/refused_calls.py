@@ -77,7 +77,7 @@ def call_in(body: bytes) -> dict[str, Any]:
 
 
 def resource_metadata(origin: str) -> dict[str, Any]:
-    """RFC 9728's document, as the MCP authorization specification demands it; nobody can log in at that server.
+    """RFC 9728's document, as the MCP authorization specification demands it. The server that it names offers no login.
 
     >>> resource_metadata("http://127.0.0.1:4711")["authorization_servers"]
     ['http://127.0.0.1:4711']
