@@ -40,14 +40,22 @@ def test_events_in_memory_equal_those_that_a_run_folder_holds(tmp_path: Path, mo
     (tmp_path / "unwritten.py").write_text(AGENT)
     spec = {"name": "mine", "wire": "openai-chat", "callable": "unwritten:ask"}
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(spec))
-    kept: list[Event] = []
-    monkeypatch.setattr(UnwrittenRun, "write", lambda self, event: kept.append(event) or self.events.append(event))
+    told: list[Event] = []
+    stores: list[UnwrittenRun] = []
+    write = UnwrittenRun.write
+
+    def noted(store: UnwrittenRun, event: Event) -> None:
+        told.append(event)
+        stores.append(store)
+        write(store, event)
+
+    monkeypatch.setattr(UnwrittenRun, "write", noted)
     with SimWorld() as world:
         agents = [(named_agent(str(tmp_path / "mine.yaml")), ControlFacts(True))]
         played = InOneProcess(world, agents, 0, lambda document: None).play(REFUSED_ONCE)
     assert played is not None and [it.verdict for it in played.judgements] == ["pass"], played
-    assert len(kept) > 15
-    assert kept == [from_json(json.loads(json.dumps(event.as_json()))) for event in kept]
+    assert len(told) > 15 and stores[-1].events == told
+    assert told == [from_json(json.loads(json.dumps(event.as_json()))) for event in told]
 
 
 def test_bodies_have_the_names_that_a_run_folder_gives_them(tmp_path: Path):
