@@ -48,6 +48,8 @@ class BaselineCell(_Strict):
     start_s: Numbers | None = None
     """Fewer than `repeats` if some had no request. None: the file is of before it was measured."""
     turn_s: Numbers
+    bound_s: Number | None = None
+    """The time that a turn may take. None: the file is of before it was kept, or repeats had several."""
 
     @model_validator(mode="after")
     def _one_for_each_repeat(self) -> Self:
@@ -183,6 +185,7 @@ def _written(cell: PlayedCell) -> BaselineCell:
         usd=_folded(cell.usd, cell.decided, 6),
         start_s=_starts(cell),
         turn_s=_folded(cell.turn_s, cell.decided, 3),
+        bound_s=cell.bound_s,
     )
 
 
@@ -211,6 +214,7 @@ def _played(scenario: str, agent: str, cell: BaselineCell) -> PlayedCell:
         usd=_unfolded(cell.usd, cell.repeats),
         start_s=_unfolded("unknown" if cell.start_s is None else cell.start_s, cell.repeats),
         turn_s=_unfolded(cell.turn_s, cell.repeats),
+        bound_s=cell.bound_s,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell
 from wedgehog.reports.quantities import QUANTITIES, Quantity
 from wedgehog.reports.rank_test import RankTest, can_decide, pooled_test, rank_test, real, repeats_needed
+from wedgehog.reports.turn_bounds import fails_whatever_the_bound, is_cut_by_another_bound, says_another_bound
 from wedgehog.reports.words import many
 
 FALSE_ALARMS = 0.005
@@ -89,6 +90,7 @@ def differences(
     both = [(before[key], after[key]) for key in after if key in before]
     compared = list(quantities)
     found = [*_one_sided(before, after), *(it for pair in both for it in _verdicts(*pair))]
+    both = [pair for pair in both if not is_cut_by_another_bound(*pair)]
     for better in (False, True):
         found += _numbers(both, compared, rate, better=better)
     return sorted(_joined(found), key=lambda it: (KINDS.index(it.kind), -it.weight))
@@ -127,6 +129,11 @@ def _verdicts(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
     yield from _unclear(after)
     if not before.decided or not after.decided:
         return
+    if is_cut_by_another_bound(before, after):
+        says = f"{says_another_bound(before, after)}{_because(after, 'failed')}"
+        yield Difference(*key, "maybe", says, 950.0)
+        if not fails_whatever_the_bound(before, after):
+            return
     worse = DECIDED.index(after.worst) - DECIDED.index(before.worst)
     moved = f"{before.reads()} → {after.reads()}"
     if after.worst == "failed" and worse > 0:

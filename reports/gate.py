@@ -1,12 +1,12 @@
 """The gate: a run against its baseline. Its exit code, and its words for a terminal, a pull request, CI and GitHub."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from wedgehog.reports.baseline import Baseline, BaselineCell, world_of
+from wedgehog.reports.baseline import Baseline, world_of
 from wedgehog.reports.campaign_folder import StoredCampaign, load
 from wedgehog.reports.differences import (
     KIND_SIGNS,
@@ -20,6 +20,7 @@ from wedgehog.reports.differences import (
 )
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
+from wedgehog.reports.turn_bounds import Pair, bound_notes
 from wedgehog.reports.words import clean, many, one_line
 
 MOST_LINES = 60
@@ -27,6 +28,8 @@ MOST_LINES = 60
 MOST_CHARS = 300
 """The most characters of a sentence in it, and of an annotation."""
 NOTHING_PLAYED = "the run"
+ADDED_LATER = {"start_s": "starts", "bound_s": "bounds of turns"}
+"""Keys of a cell that older baselines do not have, in words."""
 WORDS = {**KIND_WORDS, "new": "without a baseline", "gone": "not played"}
 _ANNOTATIONS: dict[DifferenceKind, str] = {"worse": "error", "undecided": "error", "new": "warning", "gone": "warning"}
 _JUNIT: dict[DifferenceKind, str] = {"worse": "failure", "undecided": "error"}
@@ -69,20 +72,30 @@ def gate(folder: Path, baseline: Baseline) -> GateResult:
     return GateResult(tuple(found), tuple(cells), tuple(_notes(campaign, cells, baseline)))
 
 
-def _pairs(cells: Mapping[Key, PlayedCell], baseline: Baseline) -> Iterator[tuple[PlayedCell, BaselineCell]]:
-    before = {(scenario, agent): it for scenario, agents in baseline.cells.items() for agent, it in agents.items()}
-    return ((cell, before[key]) for key, cell in cells.items() if key in before)
+def _pairs(cells: Mapping[Key, PlayedCell], baseline: Baseline) -> list[Pair]:
+    before = baseline.played
+    return [(before[key], cell) for key, cell in cells.items() if key in before]
+
+
+def _not_kept(pairs: Iterable[Pair], baseline: Baseline) -> Iterator[str]:
+    """What this run measured and an older baseline does not have."""
+    kept = [(baseline.cells[old.scenario][old.agent], new) for old, new in pairs]
+    for name, words in ADDED_LATER.items():
+        if any(getattr(old, name) is None and getattr(new, name) for old, new in kept):
+            yield words
 
 
 def _notes(campaign: StoredCampaign, cells: Mapping[Key, PlayedCell], baseline: Baseline) -> Iterator[str]:
     world, prices = world_of(campaign), str(campaign.facts.get("prices", ""))
     if baseline.world and world and baseline.world != world:
         yield f"the baseline was played in the world {baseline.world}, this run in {world}: times are not compared"
-    if any(cell.start_s and old.start_s is None for cell, old in _pairs(cells, baseline)):
+    pairs = _pairs(cells, baseline)
+    if missing := list(_not_kept(pairs, baseline)):
         yield (
-            "the baseline was written before the time to the first request was measured, so starts are not compared; "
+            f"the baseline was written before all of this was kept in it: {' and '.join(missing)} are not compared; "
             "`wedgehog baseline RUN --into FILE` adds them"
         )
+    yield from bound_notes(pairs)
     if baseline.prices and prices and baseline.prices != prices:
         yield f"the prices are of {prices}, those of the baseline of {baseline.prices}: a cost can differ by that alone"
 

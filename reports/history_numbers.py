@@ -34,6 +34,8 @@ class RunNumbers:
     """The longest start, without them."""
     recorded: bool
     """Whether anything happened."""
+    bound_s: float | None = None
+    """The time after which a turn was stopped."""
 
     def unless_skipped(self, judgement: Judgement) -> "RunNumbers":
         """These numbers; of a skipped run only its length."""
@@ -50,6 +52,7 @@ def numbers_of(history: History) -> RunNumbers:
         _least_s(history),
         longest_start_s(history, without_waits=True),
         bool(history.events),
+        history.run.turn_s,
     )
 
 

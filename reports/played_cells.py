@@ -41,6 +41,8 @@ class PlayedCell:
     start_s: tuple[float, ...] = ()
     """One per decided repeat that has a start; a repeat without a request has none."""
     start_least_s: tuple[float, ...] = ()
+    bound_s: float | None = None
+    """The time that a turn may take; None: not known, or not the same for all repeats."""
     says: Mapping[str, str] = field(default_factory=dict)
     """By result: the sentence of its first repeat."""
     as_expected: bool | None = None
@@ -108,6 +110,7 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         turn_least_s=_whole([it.turn_least_s for it in decided]),
         start_s=_column([it.columns for it in started], "start_s"),
         start_least_s=_whole([it.start_least_s for it in started]),
+        bound_s=_common({it.bound_s for it in decided}),
         says={result: run.judgement.says for result, run in by_result.items()},
         as_expected=_all_as_expected({judged.as_expected for judged in failed}),
     )
@@ -115,6 +118,11 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
 
 def _in_each(violated: Sequence[Iterable[str]]) -> tuple[str, ...]:
     return tuple(sorted(set(violated[0]).intersection(*violated[1:]))) if violated else ()
+
+
+def _common(bounds: set[float | None]) -> float | None:
+    (bound, *others) = bounds or {None}
+    return None if others or bound is None else round(bound, 3)
 
 
 def _all_as_expected(found: set[bool | None]) -> bool | None:

@@ -57,6 +57,8 @@ def test_one_program_gets_one_verdict_whatever_its_specs_promise(wedgehog: Calla
     page = (tmp_path / "runs" / "latest" / "report.html").read_text()
     for said in (ran.stdout, page):
         assert "A turn of every agent may take 120 s, the stock bound: well." in said
+    assert wedgehog("baseline", "runs/latest", "--into", "kept.yaml").exit_code == 0
+    assert (tmp_path / "kept.yaml").read_text().count("bound_s: 120") == 2
     assert "<h3>Over their own limits, which are not judged here</h3>" in page
 
 

@@ -1,0 +1,57 @@
+"""Where a turn may take another time than before: what depends on that bound, and the words for it.
+
+A turn that is over its bound is stopped and violates `turn_deadline`. So where one side violates it, its verdict, times
+and calls depend on the bound; where no side does, no turn was stopped and nothing depends on it.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from wedgehog.reports.played_cells import PlayedCell
+from wedgehog.reports.words import many
+
+DEADLINE = "turn_deadline"
+Pair = tuple[PlayedCell, PlayedCell]
+"""One scenario and agent before and now."""
+
+
+def is_cut_by_another_bound(before: PlayedCell, after: PlayedCell) -> bool:
+    """Whether the bounds differ and a turn was over one of them."""
+    return _differs(before, after) and DEADLINE in {*before.violated, *after.violated}
+
+
+def fails_whatever_the_bound(before: PlayedCell, after: PlayedCell) -> bool:
+    """Whether it violates something new that no bound decides."""
+    return not set(after.violated) <= {DEADLINE, *before.violated}
+
+
+def says_another_bound(before: PlayedCell, after: PlayedCell) -> str:
+    """What is not compared, with both bounds."""
+    moved, bounds, equal = f"{before.reads()} → {after.reads()}", _bounds(before, after), _equal(before)
+    return f"{moved}, but {bounds}, so neither {DEADLINE} nor the numbers are compared; {equal}"
+
+
+def bound_notes(pairs: Iterable[Pair]) -> Iterator[str]:
+    """A sentence for all results with the same two bounds, where no turn was over them."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for before, after in pairs:
+        if _differs(before, after) and not is_cut_by_another_bound(before, after):
+            place = f"{after.scenario}, {after.agent}"
+            alike.setdefault((_bounds(before, after), _equal(before)), []).append(place)
+    for (bounds, equal), places in alike.items():
+        yield f"{bounds}, in {many(len(places), 'result')} ({_some(places)}); {equal}"
+
+
+def _differs(before: PlayedCell, after: PlayedCell) -> bool:
+    return before.bound_s is not None and after.bound_s is not None and before.bound_s != after.bound_s
+
+
+def _bounds(before: PlayedCell, after: PlayedCell) -> str:
+    return f"a turn may take {after.bound_s:g} s now and could take {before.bound_s:g} s before"
+
+
+def _equal(before: PlayedCell) -> str:
+    return f"play with `--turn-s {before.bound_s:g}` for equal bounds"
+
+
+def _some(places: list[str]) -> str:
+    return places[0] if len(places) == 1 else f"such as {places[0]}"

@@ -1,0 +1,106 @@
+"""Results of the gate where a turn may take another time than in the baseline."""
+
+import pytest
+
+from wedgehog.harness.record.store import Judgement
+from wedgehog.reports.baseline import read_baseline, write_baseline
+from wedgehog.reports.gate import GateResult, gate, gate_lines
+
+from .conftest import Campaign, Telling, judgement
+from .test_gate import baseline_of
+
+TOO_LONG = "turn 1 took 6.0 s, 5.0 s allowed"
+
+
+def lasting(turn_s: float, bound_s: float | None):
+    """One answered message, under this bound of a turn."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("any", "mine", turn_s=bound_s)
+        telling.message(1)
+        call = telling.request(1)
+        telling.accept(call)
+        telling.later(turn_s).whole(call, "Three files.")
+        telling.end(1, "Three files.")
+
+    return tell
+
+
+def campaign_of(folder, turn_s: float, bound_s: float | None, *violated: str) -> Campaign:
+    """Three repeats, which all fail if anything is violated."""
+    campaign = Campaign(folder)
+    for repeat in (1, 2, 3):
+        campaign.run(_judged(violated, repeat), lasting(turn_s, bound_s))
+    return campaign
+
+
+def _judged(violated: tuple[str, ...], repeat: int) -> Judgement:
+    verdict = "fail" if violated else "pass"
+    return judgement("s", "mine", verdict, repeat=repeat, violated=violated, says=TOO_LONG if violated else "")
+
+
+def gated(before: Campaign, after: Campaign, tmp_path) -> GateResult:
+    """By the file, as CI does it."""
+    write_baseline(baseline_of(before), tmp_path / "kept.yaml")
+    return gate(after.folder, read_baseline(tmp_path / "kept.yaml"))
+
+
+def test_a_turn_over_a_tighter_bound_than_the_baselines_is_not_sure(tmp_path):
+    """The baseline has the common bound of two agents, and one of them alone has its own limit."""
+    before = campaign_of(tmp_path / "a", 6.0, 120.0)
+    result = gated(before, campaign_of(tmp_path / "b", 6.0, 5.0, "turn_deadline"), tmp_path)
+    assert result.exit_code == 0
+    assert list(gate_lines(result)) == [
+        "~ not sure: s, mine: passed 3 of 3 → failed 3 of 3, but a turn may take 5 s now and could take 120 s before, "
+        "so neither turn_deadline nor the numbers are compared; play with `--turn-s 120` for equal bounds: " + TOO_LONG,
+        "gate: 1 not sure; 0 of 1 result as before",
+    ]
+
+
+def test_a_turn_that_a_looser_bound_lets_go_on_is_no_slower_turn(tmp_path):
+    """It hung for 5 s until it was stopped, and now for 120 s."""
+    before = campaign_of(tmp_path / "a", 5.0, 5.0, "turn_deadline")
+    result = gated(before, campaign_of(tmp_path / "b", 120.0, 120.0, "turn_deadline"), tmp_path)
+    assert [it.kind for it in result.found] == ["maybe"]
+    assert "failed 3 of 3 → failed 3 of 3, but a turn may take 120 s now and could take 5 s before" in str(result.found)
+
+
+def test_a_fail_that_a_looser_bound_takes_away_is_not_called_better(tmp_path):
+    before = campaign_of(tmp_path / "a", 6.0, 5.0, "turn_deadline")
+    result = gated(before, campaign_of(tmp_path / "b", 6.0, 120.0), tmp_path)
+    assert [it.kind for it in result.found] == ["maybe"]
+
+
+@pytest.mark.parametrize("before_s", [5.0, 120.0])
+def test_another_violation_is_worse_whatever_the_bounds_are(tmp_path, before_s):
+    before = campaign_of(tmp_path / "a", 1.0, before_s)
+    result = gated(before, campaign_of(tmp_path / "b", 6.0, 5.0, "session_recovers", "turn_deadline"), tmp_path)
+    assert result.exit_code == 1
+    assert result.found[0].says.startswith("passed 3 of 3 → failed 3 of 3: ")
+
+
+def test_by_one_bound_a_turn_over_it_is_worse(tmp_path):
+    before = campaign_of(tmp_path / "a", 4.0, 5.0)
+    result = gated(before, campaign_of(tmp_path / "b", 6.0, 5.0, "turn_deadline"), tmp_path)
+    assert (result.exit_code, result.notes) == (1, ())
+
+
+def test_another_bound_that_no_turn_reaches_is_a_note_and_times_are_compared(tmp_path):
+    """Nothing was stopped on either side, so no number depends on the bound."""
+    before = campaign_of(tmp_path / "a", 1.0, 120.0)
+    result = gated(before, campaign_of(tmp_path / "b", 4.0, 5.0), tmp_path)
+    assert result.exit_code == 1
+    assert "longest turn 1.00 s → 4.00 s, +300% (beyond the margin)" in result.found[0].says
+    assert result.notes == (
+        "a turn may take 5 s now and could take 120 s before, in 1 result (s, mine); "
+        "play with `--turn-s 120` for equal bounds",
+    )
+
+
+def test_a_baseline_without_bounds_is_taken_and_a_note_says_so(tmp_path):
+    """As one that was written before they were kept."""
+    before = campaign_of(tmp_path / "a", 1.0, None)
+    result = gated(before, campaign_of(tmp_path / "b", 6.0, 5.0, "turn_deadline"), tmp_path)
+    assert result.exit_code == 1
+    assert len(result.notes) == 1
+    assert "bounds of turns are not compared; `wedgehog baseline RUN --into FILE` adds them" in result.notes[0]
