@@ -3,8 +3,9 @@
 1. `answered`: the answer contains the whole nonce (also if the turn then exceeds its deadline)
 2. `silent`: the turn exceeded its deadline
 3. `surfaced`: an error that a user or a script can see
-4. `stopped at its limit`: other words, no call of the turn failed or was damaged, and no answer came: a tool round has
-   been sent and one more was asked for, or the model refused, said nothing, or said these words
+4. `stopped at its limit`: other words. They are the whole last reply; or no call of the turn failed or was damaged,
+   and no answer came: a tool round has been sent and one more was asked for, or the model refused, said nothing, or
+   said these words
 5. `truncated`: part of a cut reply, shown as the answer
 6. `hidden`: no words, or other words in the place of an answer (a canned apology)
 
@@ -212,15 +213,21 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     if words and any(_shows_cut(call, turn, end.answer) for call in failed):
         return TurnOutcome("truncated", f"the answer is part of a cut reply: {_short(words)}")
     gone_wrong = _failed(turn, made_good_by="tool")
+    if words and _is_last_reply(turn, end.answer):
+        return TurnOutcome("stopped at its limit", f"it ended with the model's words: {_short(words)}")
     if words and not gone_wrong and (not history.run.carries_nonces or _may_be_last_words(turn, end.answer)):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {_short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
         return TurnOutcome("stopped by its user", "a wake-up owes no answer")
+    return TurnOutcome("hidden", _said_only(words, gone_wrong))
+
+
+def _said_only(words: str, gone_wrong: bool) -> str:
     if not words:
-        return TurnOutcome("hidden", "no answer and no word of an error")
+        return "no answer and no word of an error"
     if not gone_wrong:
-        return TurnOutcome("hidden", f"no call failed, and in the place of an answer it said only {_short(words)}")
-    return TurnOutcome("hidden", f"after a failed call it said only {_short(words)} {IF_ITS_ERROR}")
+        return f"no call failed, and in the place of an answer it said only {_short(words)}"
+    return f"after a failed call it said only {_short(words)} {IF_ITS_ERROR}"
 
 
 def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:
@@ -240,6 +247,16 @@ def _may_be_last_words(turn: Turn, answer: str) -> bool:
     at_limit = last.ended.stop == "tool" and last.arrived.step > 1
     no_answer = last.ended.stop == "refusal" or (last.ended.stop == "end" and not last.ended.text_delivered.strip())
     return at_limit or no_answer or any(_shows_cut(call, turn, answer) for call in turn.main_calls)
+
+
+def _is_last_reply(turn: Turn, answer: str) -> bool:
+    """Whether the last reply came whole, and its words are shown: a refusal after a retry, for example."""
+    last = turn.main_calls[-1] if turn.main_calls else None
+    if last is None or last.ended is None or not last.ok or last.damaged:
+        return False
+    said, shown = plain(last.ended.text_delivered), plain(answer)
+    as_it_came = said == shown or (len(said) >= CUT_TEXT_CHARS and said in shown)
+    return last.ended.stop in ("end", "refusal") and bool(said) and as_it_came
 
 
 def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:

@@ -83,6 +83,14 @@ class Route:
         return f"m{1 + self.idle_timeouts % self._options.candidates}"
 
 
+async def explanation(reply: aiohttp.ClientResponse) -> str:
+    """The body of an error; empty if it does not come."""
+    try:
+        return (await asyncio.wait_for(reply.text(), HEADERS_S))[:200]
+    except TimeoutError:
+        return ""
+
+
 class Attempt:
     """One call of the model, with a new idle-timeout wrapper around its stream."""
 
@@ -104,7 +112,7 @@ class Attempt:
             raise IdleTimeoutError(draft) from None
         async with reply:  # an early exit closes the socket
             if reply.status >= 400:
-                raise ProviderError(f"HTTP {reply.status}: {(await reply.text())[:200]}")
+                raise ProviderError(f"HTTP {reply.status}: {await explanation(reply)}")
             await self._read(draft, reply.content)
         return draft
 

@@ -351,6 +351,33 @@ def test_after_a_failure_and_a_whole_final_text_other_words_are_hidden():
     assert _came_to(tell.end(APOLOGY).seal()).kind == "hidden"
 
 
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        ({"stop": "refusal"}, "stopped at its limit"),
+        ({"stop": "refusal", "text": "No."}, "hidden"),
+        ({"stop": "max_tokens"}, "truncated"),
+        ({"stop": "refusal", "damaged": True}, "hidden"),
+    ],
+)
+def test_after_a_failure_a_whole_reply_that_is_shown_as_it_came_is_the_models_answer(reply: dict[str, Any], kind: str):
+    """The second try was answered: the model refused, and the user reads its words. Damaged words are no answer."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1), 429)
+    tell.reply(tell.ask(1), **{"text": "I'm sorry, but I can't help.", **reply})
+    assert _came_to(tell.end("> I'm sorry, but I can't help. No more.\n").seal()).kind == kind
+
+
+def test_a_short_reply_after_a_failure_is_the_models_answer_if_nothing_else_is_shown():
+    """Three letters may stand in any apology."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1), 429)
+    tell.reply(tell.ask(1), stop="refusal", text="No.")
+    assert _came_to(tell.end("no\n").seal()).kind == "stopped at its limit"
+
+
 def test_an_apology_after_a_refused_connection_is_hidden_though_no_request_ever_came():
     """A call that did not reach the provider failed too."""
     tell = HistoryBuilder()
