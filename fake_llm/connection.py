@@ -159,9 +159,9 @@ class Connection(asyncio.BufferedProtocol):
 class Listener(ABC):
     """A port whose `connections` are answered; use it as an async context manager. Port 0 takes a free port."""
 
-    def __init__(self, host: str, port: int, listens: bool = True) -> None:
+    def __init__(self, port: int = 0, *, listens: bool = True) -> None:
         """Without `listens` the caller accepts connections, each with `connection()`."""
-        self.host, self.port = host, port
+        self.host, self.port = "127.0.0.1", port
         self.connections: dict[Connection, None] = {}
         """Oldest first: a set has another order in each process."""
         self._listens = listens

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 _JOINER = "\u200d"
 _MOST_PIECES = 512
+_PIECE_SIZE = 4
 
 
 def graphemes(text: str) -> Iterator[str]:
@@ -25,13 +26,13 @@ def graphemes(text: str) -> Iterator[str]:
         yield cluster
 
 
-def pieces(text: str, size: int = 4) -> list[str]:
-    """Cut `text` into at most 512 pieces of `size` graphemes (about a token) or more."""
+def pieces(text: str) -> list[str]:
+    """Cut `text` into at most 512 pieces of four graphemes (about a token) or more."""
     if text.isascii() and "\r" not in text:
-        step = max(size, -(-len(text) // _MOST_PIECES))
+        step = max(_PIECE_SIZE, -(-len(text) // _MOST_PIECES))
         return [text[start : start + step] for start in range(0, len(text), step)]
     clusters = list(graphemes(text))
-    step = max(size, -(-len(clusters) // _MOST_PIECES))
+    step = max(_PIECE_SIZE, -(-len(clusters) // _MOST_PIECES))
     return ["".join(clusters[start : start + step]) for start in range(0, len(clusters), step)]
 
 

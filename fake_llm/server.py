@@ -66,16 +66,14 @@ class FakeLLM(Listener):
         strict: bool = True,
         models: Sequence[str] | None = None,
         clock: ProviderClock | None = None,
-        host: str = "127.0.0.1",
-        port: int = 0,
         listens: bool = True,
         close_after: Callable[[int], bool] = lambda call: False,
         waits_for_close: bool = False,
         gateway: bool = False,
         tokens: TokenEndpoint | None = None,
     ) -> None:
-        """Port 0 takes a free port. Without `listens` the caller accepts connections, each with `connection()`."""
-        super().__init__(host, port, listens)
+        """Without `listens` the caller accepts connections, each with `connection()`."""
+        super().__init__(listens=listens)
         self.script = script
         self.observer: Observer = observer or Silent()
         self.close_after = close_after

@@ -6,15 +6,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from wedgehog.reports.campaign_folder import StoredCampaign
 
-__all__ = ["write_all", "write_folder"]
-
-
-def write_all(folder: Path) -> list[Path]:
-    """Write all four reports into a campaign's folder and return their paths. ValueError: there is no such folder."""
-    from wedgehog.reports.campaign_folder import load
-
-    return write_campaign(load(folder))
-
 
 def write_folder(folder: Path, *, parquet: bool = False) -> "StoredCampaign":
     """Read a campaign's folder once, write its reports, and return it. ValueError: no such folder, or no pyarrow."""

@@ -3,16 +3,10 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-from wedgehog.reports.campaign_folder import StoredCampaign, load
+from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.data_tables import DataTable, DataTables
 
 INSTALLED = find_spec("pyarrow") is not None
-
-
-def write_parquet(folder: Path) -> list[Path]:
-    """Write runs.parquet, calls.parquet and latency.parquet into a campaign's folder. ValueError without pyarrow."""
-    tables = parquet_tables()
-    return write_tables(tables, load(folder, tables.add))
 
 
 def parquet_tables() -> DataTables:
@@ -22,12 +16,13 @@ def parquet_tables() -> DataTables:
     return DataTables()
 
 
-def write_tables(tables: DataTables, campaign: StoredCampaign) -> list[Path]:
-    """Write the tables of a campaign whose runs were all added; return their paths."""
-    return [_write(campaign.folder / f"{table.name}.parquet", table) for table in tables.of(campaign)]
+def write_tables(tables: DataTables, campaign: StoredCampaign) -> None:
+    """Write the tables of a campaign whose runs were all added."""
+    for table in tables.of(campaign):
+        _write(campaign.folder / f"{table.name}.parquet", table)
 
 
-def _write(path: Path, table: DataTable) -> Path:
+def _write(path: Path, table: DataTable) -> None:
     """Write one table; a column has its type also where all of it is empty."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -37,4 +32,3 @@ def _write(path: Path, table: DataTable) -> Path:
         for name, kind in table.types.items()
     }
     pq.write_table(pa.Table.from_pylist(table.rows, schema=pa.schema(list(arrow.items()))), path)
-    return path

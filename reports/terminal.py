@@ -7,7 +7,6 @@ becomes three short lines. Where the encoding has no `✓`, the report says `ok`
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
@@ -17,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wedgehog.harness.record.store import Judgement, StoredRun
-from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order, load
+from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order
 from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.repeats import folded
@@ -48,16 +47,11 @@ SKIPPED_NAMED = 4
 """Of scenarios with the same reason so many are named; the rest is counted."""
 
 
-def print_report(folder: Path, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
-    """Print the report of a campaign's folder. ValueError: no such folder.
+def print_campaign(campaign: StoredCampaign, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
+    """Print the report of a campaign that was read.
 
     `verbose` adds each invariant's sentence; `quiet` leaves only what needs attention, and the totals.
     """
-    print_campaign(load(folder), console, verbose=verbose, quiet=quiet)
-
-
-def print_campaign(campaign: StoredCampaign, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
-    """Print the report of a campaign that was read; options as `print_report`."""
     printed = _Report(campaign, table(campaign), console, verbose)
     if not quiet:
         printed.tables()

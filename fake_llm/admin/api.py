@@ -22,7 +22,6 @@ from wedgehog.fake_llm.request import counted, json_object
 from wedgehog.fake_llm.wire_reply import whole
 
 PREFIX: Final = "/_wedgehog"
-HOST: Final = "127.0.0.1"
 
 _LARGEST_SCRIPT: Final = 2**20
 _LONGEST_WAIT_S: Final = 60.0
@@ -72,7 +71,7 @@ class Admin(Listener):
 
     def __init__(self, sessions: ProviderSessions, read: StoryReader, port: int = 0) -> None:
         """`read` parses a script's text; port 0 takes a free port."""
-        super().__init__(HOST, port)
+        super().__init__(port)
         self._sessions, self._read = sessions, read
         self._answers: dict[tuple[str, str], Handler] = {
             ("GET", "health"): self._health,

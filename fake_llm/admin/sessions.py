@@ -66,7 +66,6 @@ class ProviderSessions:
         story: Story,
         *,
         price: Price | None = None,
-        clock: ProviderClock | None = None,
         log: Callable[[str], None] | None = None,
     ) -> None:
         """Start every session with this script; raise ValueError if its balance in dollars has no prices.
@@ -76,7 +75,7 @@ class ProviderSessions:
         self._log = log
         self.gates = Breakpoints()
         self._price = price
-        self._clock = clock or RealClock()
+        self._clock: ProviderClock = RealClock()
         self._sessions: dict[str, ProviderSession] = {}
         self._open: dict[int, tuple[ProviderSession, LoggedRequest]] = {}
         self._last_on: dict[int, LoggedRequest] = {}

@@ -328,9 +328,9 @@ def _telling(text: str, history: History) -> str:
     return named[-1] if named else left
 
 
-def _short(text: str, limit: int = SHOWN_CHARS) -> str:
+def _short(text: str) -> str:
     line = " ".join(exception_in(uncoloured(text)).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 1] + "…"
 
 
 def exception_in(text: str) -> str:

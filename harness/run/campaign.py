@@ -118,11 +118,6 @@ class Campaign:
             shutil.rmtree(self.store.run_folder(entry.file.scenario.name, entry.agent.name, entry.repeat))
             await self._entry(entry, network)
 
-    async def control_of(self, agent: AgentSpec) -> ControlFacts:
-        """Play one agent's control run alone. Errors as `play`."""
-        async with self._open([agent]) as network:
-            return await self._control(agent, network)
-
     @contextlib.asynccontextmanager
     async def _open(self, agents: Sequence[AgentSpec]) -> AsyncIterator[Network]:
         """The network, and a watchdog process over everything that is started meanwhile."""

@@ -43,9 +43,9 @@ class SeededChoices:
 class SmallNumbers:
     """Choices whose numbers stay near their least one: a tool that counts to five hundred takes its time."""
 
-    def __init__(self, draw: Choices, wide: int = 8) -> None:
-        """`wide` is how far above the least a number goes."""
-        self._draw, self._wide = draw, wide
+    def __init__(self, draw: Choices) -> None:
+        """A number is at most 8 above the least one."""
+        self._draw = draw
 
     def choose(self, options: Sequence[Choice]) -> Choice:
         """One of the options."""
@@ -53,7 +53,7 @@ class SmallNumbers:
 
     def between(self, least: int, most: int) -> int:
         """A whole number."""
-        return self._draw.between(least, min(most, least + self._wide))
+        return self._draw.between(least, min(most, least + 8))
 
 
 class HypothesisChoices:

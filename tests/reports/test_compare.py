@@ -7,9 +7,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from wedgehog.harness.commands.cli import app
-from wedgehog.reports import write_all
+from wedgehog.reports import write_folder
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.terminal import print_report
+from wedgehog.reports.terminal import print_campaign
 from wedgehog.reports.totals import side_by_side
 
 from .conftest import Campaign, judgement
@@ -184,9 +184,9 @@ def test_an_agent_with_the_name_of_a_variant_stands_there_too(tmp_path):
 
 def test_agents_stand_side_by_side_in_the_report(two_agents):
     """Totals of each, and the sentences only of the scenario that tells them apart."""
-    write_all(two_agents.folder)
+    write_folder(two_agents.folder)
     console = Console(width=200, record=True, file=StringIO())
-    print_report(two_agents.folder, console)
+    print_campaign(load(two_agents.folder), console)
     said = console.export_text()
     together = said[said.index("Side by side") : said.index("Not passed")]
     assert [line.strip() for line in together.splitlines()[1:] if line] == [
@@ -201,7 +201,7 @@ def test_agents_stand_side_by_side_in_the_report(two_agents):
 
 def test_repeats_with_the_same_result_are_one_row(two_agents):
     """In the terminal and in Markdown: `pass 2 of 2`."""
-    write_all(two_agents.folder)
+    write_folder(two_agents.folder)
     rows = [line for line in (two_agents.folder / "summary.md").read_text().splitlines() if line.startswith("| ")]
     assert [line.split(" | ")[1:4] for line in rows[2:]] == [
         ["alike", "first\\@1", "pass 2 of 2"],

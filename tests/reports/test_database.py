@@ -16,7 +16,7 @@ from wedgehog.reports.database_use import database
 from wedgehog.reports.html import page
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.rows import table
-from wedgehog.reports.terminal import print_report
+from wedgehog.reports.terminal import print_campaign
 
 from .conftest import Telling, judgement, plain_run
 
@@ -82,7 +82,7 @@ def test_the_terminal_and_the_page_show_the_queries_and_their_share(campaign: An
         campaign.run(judgement("with", agent), asks_once)
     campaign.run(judgement("without", "mine"), plain_run)
     file = io.StringIO()
-    print_report(campaign.folder, Console(file=file, width=200))
+    print_campaign(load(campaign.folder), Console(file=file, width=200))
     lines = [line for line in file.getvalue().split("\n") if line.startswith("database of")]
     used = "1 query, 25% of the time"
     assert lines == [f"database of with: mine {used}; yours {used}"]

@@ -2,17 +2,17 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.reports import distributions, parquet, write_all
+from wedgehog.reports import distributions, parquet, write_folder
 from wedgehog.reports.call_attributes import call_rows
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import PerAnswer, per_answer
 from wedgehog.reports.latency import MEASURES, LatencyRow, TimesKey, latency, times
-from wedgehog.reports.parquet import write_parquet
 from wedgehog.reports.rows import table
 
 from .conftest import Campaign, Telling, dangling, judgement, plain_run, storm, storm_judgement
@@ -66,7 +66,7 @@ def test_money_per_answer_and_what_was_wasted(campaign):
     found = {agent: per for (_, agent), per in per_answer(table(load(campaign.folder))).items()}
     assert found["buggy"] == PerAnswer(None, None, pytest.approx(1))
     assert found["fixed"] == PerAnswer(pytest.approx((8_000 * 3 + 40 * 15) / 1e6), 8_040, 0)
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     assert ">no answer</td>" in (campaign.folder / "report.html").read_text()
 
 
@@ -96,7 +96,7 @@ def test_distributions_are_drawn_the_same_each_time_in_the_colours_of_the_page(c
 def test_the_page_has_the_drawings(campaign):
     """With matplotlib, and says nothing of what to install."""
     campaign.run(judgement("s", "a"), _took(1.0))
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     page = (campaign.folder / "report.html").read_text()
     assert '<figure class="distribution"' in page and "wedgehog[plots]" not in page
 
@@ -105,7 +105,7 @@ def test_without_matplotlib_the_page_says_what_to_install(campaign, monkeypatch)
     """The tables are there all the same."""
     monkeypatch.setattr("wedgehog.reports.latency_section.DRAWS", False)
     campaign.run(judgement("s", "a"), _took(1.0))
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     page = (campaign.folder / "report.html").read_text()
     assert "wedgehog[plots]" in page and "first byte" in page
 
@@ -113,11 +113,16 @@ def test_without_matplotlib_the_page_says_what_to_install(campaign, monkeypatch)
 # ---- Parquet
 
 
+def _parquet_files(folder: Path) -> list[Path]:
+    write_folder(folder, parquet=True)
+    return [folder / f"{name}.parquet" for name in ("runs", "calls", "latency")]
+
+
 def test_parquet_holds_runs_calls_and_latency(campaign):
     """The columns are those of the documentation, and the numbers those of the history."""
     pytest.importorskip("pyarrow")
     campaign.run(storm_judgement(), storm(5, "buggy"))
-    runs, calls, taken = (pd.read_parquet(path) for path in write_parquet(campaign.folder))
+    runs, calls, taken = map(pd.read_parquet, _parquet_files(campaign.folder))
     assert (len(runs), len(calls)) == (1, 6)
     assert calls["gen_ai.usage.input_tokens"].sum() == 6 * 8_000
     assert calls["error.type"].tolist() == ["stalled"] * 5 + [None] or calls["error.type"].isna().sum() == 1
@@ -129,7 +134,7 @@ def test_an_empty_column_has_its_type_too(campaign):
     read = pytest.importorskip("pyarrow.parquet").read_schema
 
     def types() -> dict[str, dict[str, str]]:
-        schemas = {path.stem: read(path) for path in write_parquet(campaign.folder)}
+        schemas = {path.stem: read(path) for path in _parquet_files(campaign.folder)}
         return {name: {field.name: str(field.type) for field in schema} for name, schema in schemas.items()}
 
     empty = types()
@@ -156,7 +161,7 @@ def test_without_pyarrow_one_line_says_what_to_install(campaign, monkeypatch):
     """No traceback."""
     monkeypatch.setattr(parquet, "INSTALLED", False)
     with pytest.raises(ValueError, match=r"pip install 'wedgehog\[parquet\]'"):
-        write_parquet(campaign.folder)
+        write_folder(campaign.folder, parquet=True)
 
 
 def test_a_drawing_of_equal_times_has_a_scale_with_a_number_at_both_ends():

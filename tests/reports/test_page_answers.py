@@ -7,7 +7,7 @@ from pathlib import Path
 from wedgehog.harness.record.events.call import ToolCallOffered, ToolResult
 from wedgehog.harness.record.events.run import SessionKept
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.reports import write_all
+from wedgehog.reports import write_folder
 from wedgehog.reports.run_files import READ_AT_MOST, last_record
 
 from .conftest import Campaign, Tell, Telling, judgement, storm
@@ -16,7 +16,7 @@ from .conftest import Campaign, Tell, Telling, judgement, storm
 def _page(campaign: Campaign, tell: Tell) -> str:
     """The text of the page of one run."""
     campaign.run(judgement("s", "a"), tell)
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     page = (campaign.folder / "report.html").read_text(encoding="utf-8")
     return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
 

@@ -7,7 +7,7 @@ import pytest
 
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.verdict import fail
-from wedgehog.reports import write_all
+from wedgehog.reports import write_folder
 
 from .browser import CHROMIUM, Tab, browser
 from .conftest import Campaign, Telling, dangling, judgement
@@ -22,7 +22,7 @@ HOSTILE = "<script>document.title = 'owned'</script><img src=http://127.0.0.1:9/
 
 
 async def _report(folder: Path, tab: Tab, width: int = 1300, **how: Any) -> Path:
-    write_all(folder)
+    write_folder(folder)
     path = folder / "report.html"
     await tab.show(path, width, **how)
     return path

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from wedgehog.harness.record.verdict import inconclusive, passed
-from wedgehog.reports import all_runs, matrix, write_all, write_campaign
+from wedgehog.reports import all_runs, matrix, write_campaign, write_folder
 from wedgehog.reports.campaign_folder import load
 
 from .conftest import Campaign, judgement, plain_run, storm, storm_judgement
 
 
 def _page(campaign: Campaign) -> str:
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     return (campaign.folder / "report.html").read_text(encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.store import BODIES
-from wedgehog.reports import write_all
+from wedgehog.reports import write_folder
 
 from .conftest import Campaign, Telling, judgement
 
@@ -33,7 +33,7 @@ def page(campaign: Campaign, body: Any, *, scripted: bool = False, body_hash: st
     path.parent.mkdir(exist_ok=True)
     path.write_text(body if isinstance(body, str) else json.dumps(body))
     campaign.run(judgement("told", "mine", "fail", violated=("tool_call_pairing",)), tell)
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     return (campaign.folder / "report.html").read_text()
 
 

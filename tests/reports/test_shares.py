@@ -7,11 +7,11 @@ import pytest
 from rich.console import Console
 
 from wedgehog.harness.record.events.turn import AbortSent
-from wedgehog.reports import write_all
+from wedgehog.reports import write_folder
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import shares
 from wedgehog.reports.rows import as_json, table
-from wedgehog.reports.terminal import print_report
+from wedgehog.reports.terminal import print_campaign
 
 from .conftest import Campaign, Telling, judgement, plain_run
 
@@ -147,23 +147,23 @@ def test_a_cell_whose_repeats_do_not_agree_is_flaky(campaign: Campaign, verdicts
 
 def test_every_report_shows_them(compared: Campaign):
     """The page, the Markdown and the terminal."""
-    write_all(compared.folder)
+    write_folder(compared.folder)
     assert all(line in (compared.folder / "report.html").read_text() for line in (ANSWERED, PAID))
     assert f"- {ANSWERED}\n- {PAID}\n" in (compared.folder / "summary.md").read_text()
     shown = io.StringIO()
-    print_report(compared.folder, Console(file=shown, width=120))
+    print_campaign(load(compared.folder), Console(file=shown, width=120))
     assert f"{ANSWERED}\n{PAID}\n" in shown.getvalue()
 
 
 def test_the_page_tells_an_error_that_was_seen_from_an_answer(compared: Campaign):
     """Both pass. Three of the six runs with a fault ended in an error; a run without a fault has no such remark."""
-    write_all(compared.folder)
+    write_folder(compared.folder)
     assert (compared.folder / "report.html").read_text().count("the user saw an error") == 3
 
 
 def test_the_page_does_not_list_the_tags_among_its_facts(compared: Campaign):
     """They are data for the tables."""
-    write_all(compared.folder)
+    write_folder(compared.folder)
     assert "transient&#" not in (page := (compared.folder / "report.html").read_text()) and "<dt>tags</dt>" not in page
 
 

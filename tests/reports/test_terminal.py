@@ -7,8 +7,9 @@ import pytest
 from rich.console import Console
 
 from wedgehog.harness.record.verdict import Verdict
-from wedgehog.reports import write_all
-from wedgehog.reports.terminal import print_report
+from wedgehog.reports import write_folder
+from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.terminal import print_campaign
 
 from .conftest import dangling, judgement, plain_run, storm, storm_judgement
 
@@ -16,7 +17,7 @@ from .conftest import dangling, judgement, plain_run, storm, storm_judgement
 def _printed(folder, width=120, encoding="utf-8", verbose=False, **more) -> str:
     raw = io.BytesIO()
     file = io.TextIOWrapper(raw, encoding=encoding, errors="strict", newline="\n")
-    print_report(folder, Console(file=file, width=width, **more), verbose=verbose)
+    print_campaign(load(folder), Console(file=file, width=width, **more), verbose=verbose)
     file.flush()
     return raw.getvalue().decode(encoding)
 
@@ -98,7 +99,7 @@ def test_a_replay_command_is_never_broken(campaign):
 
 def test_the_closing_line_counts_and_names_the_report(sample):
     """Expected failures count as passed; cells of the fix matrix do not count; the page is named if it exists."""
-    write_all(sample)
+    write_folder(sample)
     said = _printed(sample)
     assert "4 passed, 1 failed, 1 skipped, 1 inconclusive, 2 only shown, 1 unfinished" in said
     assert said.strip().endswith(f"report: {sample / 'report.html'}")

@@ -15,7 +15,7 @@ from wedgehog.harness.record.events.turn import AgentKilled, Frozen, Thawed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import fail, passed
 from wedgehog.harness.run.fired_timers import timers_fired
-from wedgehog.reports import write_all
+from wedgehog.reports import write_folder
 from wedgehog.reports.event_list import FIRST, LAST, listed, violations
 from wedgehog.reports.lanes import LaneItem, lanes, span_of
 from wedgehog.reports.timeline_svg import TICKS, timeline_figure
@@ -211,7 +211,7 @@ def test_in_the_page_evidence_leads_to_its_event_and_its_place(campaign: Campaig
     refusal = history.first(RequestRefused)
     verdict = fail("refused", [refusal]).named("tool_call_pairing")
     campaign.run(judgement("x", "a", "fail", "pass", violated=("tool_call_pairing",), verdicts=(verdict,)), dangling)
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     page = (campaign.folder / "report.html").read_text(encoding="utf-8")
     assert f'<a href="#run-1-e{refusal.id}">#{refusal.id} request refused' in page
     item = re.search(rf'<li id="run-1-e{refusal.id}" class="violating">.*?</li>', page)

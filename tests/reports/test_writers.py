@@ -7,7 +7,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from wedgehog.harness.record.verdict import fail
-from wedgehog.reports import distributions, write_all
+from wedgehog.reports import distributions, write_campaign, write_folder
+from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.markdown import code, escaped
 from wedgehog.reports.markup import tag, text
 
@@ -43,7 +44,7 @@ class Page(HTMLParser):
 
 def _page(folder) -> Page:
     if not (folder / "report.html").exists():
-        write_all(folder)
+        write_folder(folder)
     return Page((folder / "report.html").read_text(encoding="utf-8"))
 
 
@@ -53,7 +54,7 @@ def written(tmp_path_factory):
     folder = whole_campaign(tmp_path_factory.mktemp("written") / "runs")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("wedgehog.reports.latency_section.DRAWS", distributions.DRAWS)
-        write_all(folder)
+        write_folder(folder)
     return folder
 
 
@@ -69,13 +70,18 @@ def _evil(telling: Telling) -> None:
 
 def test_every_writer_leaves_its_file(sample):
     """The four files of a campaign, in its folder."""
-    assert [path.name for path in write_all(sample)] == ["summary.csv", "junit.xml", "report.html", "summary.md"]
+    assert [path.name for path in write_campaign(load(sample))] == [
+        "summary.csv",
+        "junit.xml",
+        "report.html",
+        "summary.md",
+    ]
     assert all((sample / name).stat().st_size for name in ("summary.csv", "junit.xml", "report.html", "summary.md"))
 
 
 def test_an_empty_campaign_can_be_reported(campaign):
     """Nothing ran, and each file says so."""
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     assert "Nothing ran" in (campaign.folder / "report.html").read_text()
     assert ET.parse(campaign.folder / "junit.xml").getroot().get("tests") == "0"
     assert (campaign.folder / "summary.csv").read_text().startswith("scenario,agent,")
@@ -88,7 +94,7 @@ def test_repeats_with_the_same_result_are_one_cell(campaign):
     """Three repeats, two of them passed: `2 of 3` and `1 of 3`, not three badges."""
     for repeat, verdict in enumerate(("pass", "pass", "fail"), 1):
         campaign.run(judgement("plain", "mine", verdict, repeat=repeat), plain_run)
-    matrix = (write_all(campaign.folder)[2]).read_text().split("<h2>Verdicts</h2>")[1].split("</table>")[0]
+    matrix = (write_campaign(load(campaign.folder))[2]).read_text().split("<h2>Verdicts</h2>")[1].split("</table>")[0]
     assert matrix.count('class="chip') == 2
     assert "pass 2 of 3" in matrix
     assert "fail 1 of 3" in matrix
@@ -191,7 +197,7 @@ def test_markup_escapes_unless_told_that_it_is_markup():
 
 def _suites(folder):
     if not (folder / "junit.xml").exists():
-        write_all(folder)
+        write_folder(folder)
     return ET.parse(folder / "junit.xml").getroot()
 
 
@@ -235,7 +241,7 @@ def test_repeats_are_cases_of_their_own(campaign, repeat, name):
 def test_a_pipe_in_a_name_does_not_end_its_cell(campaign):
     """Every line of the table has the same number of cells."""
     campaign.run(judgement("a|b", "c`d|e", "fail", "pass", says="x | y\n| z", violated=("p|q",)), plain_run)
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     lines = (campaign.folder / "summary.md").read_text().split("\n")
     table = [line for line in lines if line.startswith("|")]
     assert len(table) == 3

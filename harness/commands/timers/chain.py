@@ -10,6 +10,7 @@ from wedgehog.harness.commands.timers.taken import Taken, Turned, same
 
 NEVER_SHARE = 0.9
 """A timer above this share of the look-out time may fire after it."""
+_MOST_LISTED = 8
 ENDS: Mapping[str, str] = {
     "surfaced": "an error",
     "hidden": "an end without a message",
@@ -103,11 +104,11 @@ def _outer(it: Taken, measured: Measured) -> str:
     return f", inside the total of {total_s:.1f} s"
 
 
-def _listed(seconds: Sequence[float], most: int = 8) -> str:
-    said = [f"{s:.1f}" for s in seconds[:most]] + (["…"] if len(seconds) > most else [])
-    return (
-        said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}" if said[-1] != "…" else ", ".join(said)
-    ) + " s"
+def _listed(seconds: Sequence[float]) -> str:
+    first = [f"{s:.1f}" for s in seconds[:_MOST_LISTED]]
+    if len(seconds) > _MOST_LISTED:
+        return f"{', '.join(first)}, … s"
+    return f"{', '.join(first[:-1])} and {first[-1]} s" if len(first) > 1 else f"{first[0]} s"
 
 
 # ---- defects
