@@ -195,7 +195,6 @@ class LoopClock:
     """The running loop's time, for a loop that is not a `SimLoop`."""
 
     def __init__(self) -> None:
-        """The clock starts at 0."""
         self._loop = asyncio.get_running_loop()
         self._zero = self._loop.time()
 

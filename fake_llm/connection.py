@@ -177,7 +177,6 @@ class Listener(ABC):
         """Return the asyncio protocol that answers one client."""
 
     async def __aenter__(self) -> Self:
-        """Listen."""
         if self._listens:
             loop = asyncio.get_running_loop()
             self._listener = await loop.create_server(self.connection, self.host, self.port, backlog=1024)

@@ -42,7 +42,6 @@ class BadHttpError(Exception):
     """Why a request cannot be read, with the HTTP status for it."""
 
     def __init__(self, status: int, message: str = "") -> None:
-        """The message may be empty."""
         super().__init__(message)
         self.status, self.message = status, message
 
@@ -128,7 +127,6 @@ class RequestReader:
     """Collects one connection's bytes into requests; `go_ahead` is called when a client waits for `100 Continue`."""
 
     def __init__(self, go_ahead: Callable[[], None] = lambda: None) -> None:
-        """Start without bytes."""
         self._bytes = bytearray()
         self._go_ahead = go_ahead
         self._head: Head | None = None

@@ -53,7 +53,6 @@ class RenderCache:
     """Compiles replies and keeps the last 128 that can be used again."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._entries: dict[object, _CacheEntry] = {}
 
     def compiled(self, reply: Reply, exchange: Exchange, kind: object, compile_: Callable[[], WireReply]) -> WireReply:

@@ -20,7 +20,6 @@ class Memory:
     """Up to 10,000 values by id; the oldest is dropped first. `writes` counts all values ever stored."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self.writes = 0
         self._kept: dict[str, Any] = {}
 
@@ -47,7 +46,6 @@ class ConnectionMemory(Memory):
     """The memory of a WebSocket: that of its session, and what ends with the connection."""
 
     def __init__(self, session: Memory) -> None:
-        """Start with what the session has."""
         super().__init__()
         self._session = session
 
@@ -70,7 +68,6 @@ class Memories:
     """A memory for each of up to 1,000 sessions; the oldest is dropped first."""
 
     def __init__(self) -> None:
-        """Start without sessions."""
         self._of: dict[str, Memory] = {}
 
     def of(self, session: str) -> Memory:

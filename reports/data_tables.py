@@ -40,7 +40,6 @@ class DataTables:
     """Takes the calls of each run while the campaign is read, and makes the tables."""
 
     def __init__(self) -> None:
-        """No calls."""
         self._calls: dict[Path, tuple[tuple[Any, ...], ...]] = {}
 
     def add(self, run: StoredRun, facts: RunFacts) -> None:

@@ -36,7 +36,6 @@ class AdminRequestError(Exception):
     """A request that cannot be answered; the text says why."""
 
     def __init__(self, message: str, status: int = 400) -> None:
-        """`status` is HTTP's."""
         super().__init__(message)
         self.status = status
 

@@ -66,7 +66,6 @@ class Balance:
     """
 
     def __init__(self, words: BalanceConfig, price: Price | None) -> None:
-        """Start with the full balance."""
         self._words, self._price = words, price
         self._prepaid = Decimal(str(words.usd if words.tokens is None else words.tokens))
         self.left = self._prepaid

@@ -62,7 +62,6 @@ class Breakpoints:
     """All gates of a server."""
 
     def __init__(self) -> None:
-        """Start without gates."""
         self._gates: dict[int, Breakpoint] = {}
         self._made = 0
 

@@ -165,7 +165,6 @@ class RequestLog:
     """The last 10,000 requests of a session, in their order, and the bodies of the last 100."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self.attempts: deque[LoggedRequest] = deque(maxlen=_MOST_KEPT)
         self._bodies: deque[tuple[int, bytes]] = deque(maxlen=_BODIES_KEPT)
         self._asked: dict[int, tuple[int, int | None]] = {}

@@ -81,7 +81,6 @@ class ReplyWriter(ABC):
     """The provider's words for the stop reasons."""
 
     def __init__(self, reply: Reply, exchange: Exchange) -> None:
-        """Write `reply` as the answer of `exchange`."""
         self.reply, self.exchange = reply, exchange
         self.items, self.call = reply.items, exchange.request.call
         self.read, self.spent = exchange.billed.input_tokens, exchange.billed.output_tokens

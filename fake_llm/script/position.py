@@ -67,7 +67,6 @@ class Positions:
     """The round in which each conversation was first asked, by turn, the round that it shows, and digest."""
 
     def __post_init__(self) -> None:
-        """No side conversation is known yet."""
         shape = self.shape or MainShape()
         self.sides = SideConversations(self.salt, shape.asides, shape.marked)
 

@@ -106,7 +106,6 @@ class SideConversation:
     """Its number among all side conversations of the run."""
 
     def __str__(self) -> str:
-        """`subagent 2`"""
         return f"{self.name} {self.number}"
 
 

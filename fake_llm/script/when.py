@@ -220,7 +220,6 @@ class WhenScript:
     """
 
     def __init__(self, file: ScriptFile) -> None:
-        """Answer with the lines of `file`."""
         self.conversations = tuple(file.conversations)
         self.lines = tuple(file.replies)
         self._tests = _tested(file.replies)

@@ -35,7 +35,6 @@ class JsonLines:
     """The transport: JSON-RPC messages as lines on the agent's stdin and stdout. Other lines are only in the log."""
 
     def __init__(self, owned: Owned) -> None:
-        """Begin to read."""
         self._owned = owned
         self._rest = b""
         self._messages: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
@@ -68,7 +67,6 @@ class AcpSession(LivingSession):
     """Talks to the agent through the protocol's own package."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns and ends the process."""
         assert spec.acp is not None  # noqa: S101  open_agent chose by it
         self._talks = spec.acp
         self._connection: Connection | None = None

@@ -48,7 +48,6 @@ class OneLoop:
     """One event loop for all calls, as `asyncio.Runner`, which begins with Python 3.11."""
 
     def __init__(self) -> None:
-        """Open the loop."""
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
 

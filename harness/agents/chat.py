@@ -13,7 +13,6 @@ class ChatSession(HttpSession):
     """A service that we start; messages and answers go through the chat service."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns and ends the agent."""
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
         self._quiet_s, self._chat = spec.chat.quiet_s, place.chat

@@ -22,7 +22,6 @@ class HeardLines:
     """The lines of one turn as they arrive; the last one may have no end yet, as a prompt has none."""
 
     def __init__(self) -> None:
-        """Nothing has been heard."""
         self._data = b""
         self._more = asyncio.Event()
         self._searched = 0
@@ -63,7 +62,6 @@ class LinesSession(LivingSession):
     """Writes each message as a line, and reads lines until the one that ends the turn."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns and ends the process."""
         assert spec.lines is not None  # noqa: S101  open_agent chose by it
         self._talks = spec.lines
         self._heard = HeardLines()

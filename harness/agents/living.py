@@ -39,7 +39,6 @@ class LivingSession(Session):
     """One process for all messages, started with the first; one that has ended is started again by `resume`."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns and ends the process."""
         super().__init__(spec, place, surroundings, tree)
         self._over: asyncio.Event | None = None
         self._ready = False

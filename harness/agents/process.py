@@ -19,7 +19,6 @@ class CommandSession(Session):
     """Runs `command` for the first message, `resume` for later ones, `wake_up` for wake-ups."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns and ends the processes."""
         super().__init__(spec, place, surroundings, tree)
         self._before: dict[str, Signature] = {}
         self.started = what_runs(self._argv("", "user", first=True), place.cwd, surroundings.env.get("PATH"))

@@ -29,7 +29,6 @@ class Printed(io.TextIOBase):
     """Text that the agent prints; it goes to the log too."""
 
     def __init__(self, log: Path) -> None:
-        """Nothing is printed yet."""
         self._log, self._parts = log, [""]
         self._loop = asyncio.get_running_loop()
         self.last_s: float | None = None
@@ -62,7 +61,6 @@ class SimHost:
     """The agent's side of a simulated run."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings) -> None:
-        """Nothing is in place yet."""
         self.out, self.err = Printed(place.log), Printed(place.log)
         self._spec, self._place, self._around = spec, place, around
 

@@ -111,7 +111,6 @@ class SimTree:
     """Starts programs; the counterpart of `sandbox.Tree`."""
 
     def __init__(self, target: str, host: SimHost) -> None:
-        """Nothing runs yet."""
         self._target, self._host = target, host
         self._started: list[SimProcess] = []
 
@@ -141,7 +140,6 @@ class _Simulated(Session):
     """What every simulated program shares: its tasks stand in for processes, and nothing here has a process."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings, host: SimHost) -> None:
-        """Nothing is started yet."""
         self._programs, self._host = SimTree(around.fill(spec.simulate or ""), host), host
         super().__init__(spec, place, around, cast(Tree, self._programs))
 

@@ -34,7 +34,6 @@ class Screen:
     """What a terminal shows, and what it answers by itself."""
 
     def __init__(self, columns: int, rows: int) -> None:
-        """An empty screen."""
         self._columns, self._typed, self._rest = columns, b"", b""
         self._screen = cast("Any", pyte.HistoryScreen(columns, rows, history=SCROLLED_LINES, ratio=0.5))
         self._screen.write_process_input = self._answer
@@ -68,7 +67,6 @@ class TuiSession(LivingSession):
     """Types each message, and reads the screen once it stands still and shows that the agent waits."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        """`tree` owns and ends the process."""
         assert spec.tui is not None  # noqa: S101  open_agent chose by it
         self._talks = spec.tui
         self._screen = Screen(self._talks.columns, self._talks.rows)

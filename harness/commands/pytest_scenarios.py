@@ -53,7 +53,6 @@ class ScenarioItem(pytest.Item):
     """One scenario on one agent."""
 
     def __init__(self, *, entry: Entry, **more: Any) -> None:
-        """`entry` is what the test plays."""
         super().__init__(**more)
         self.entry = entry
         self.add_marker("wedgehog")
@@ -108,7 +107,6 @@ class SessionPlayer:
     """A campaign that stays open on an event loop of its own while pytest runs."""
 
     def __init__(self, agents: list[AgentSpec], options: Options) -> None:
-        """Open the network."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="wedgehog", daemon=True)
         self._thread.start()

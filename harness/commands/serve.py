@@ -134,7 +134,6 @@ class Provider:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close everything."""
         await self._stack.aclose()
 
     def __enter__(self) -> Self:
@@ -149,7 +148,6 @@ class Provider:
         return entered
 
     def __exit__(self, *exc_info: object) -> None:
-        """Close everything, and end the thread."""
         thread, self._thread = self._thread, None
         assert thread, "`__enter__` came first"  # noqa: S101
         try:

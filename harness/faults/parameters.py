@@ -35,7 +35,6 @@ class ValueType:
     """What the values of a parameter must be. To make one takes a millisecond: parameters of one type share it."""
 
     def __init__(self, hint: Any) -> None:
-        """`hint` is the parameter's annotation."""
         self._adapter = TypeAdapter[Any](hint, config=ConfigDict(strict=True, allow_inf_nan=False))
         self.schema: Schema = self._adapter.json_schema()
         self.seconds = any(option.get("description") == "seconds" for option in _options(self.schema))

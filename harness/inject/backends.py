@@ -22,7 +22,6 @@ class BackendFaults:
     """Watches connections (a `BackendObserver`), turns and beacons, and fires."""
 
     def __init__(self, run: LinkFaults) -> None:
-        """No connection is open."""
         self._run = run
         self._set_off: list[FaultState] = []
         """Faults whose beacon has come."""

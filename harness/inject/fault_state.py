@@ -102,7 +102,6 @@ class LimitedReply:
     hung_up: bool = False
 
     def __post_init__(self) -> None:
-        """What was written before is not late."""
         self._first = len(self.written.parts)
 
     @property

@@ -42,7 +42,6 @@ class ProcessFaults:
     """Fires faults on processes, and asks the runner for what only it can do."""
 
     def __init__(self, run: LinkFaults, targets: Targets) -> None:
-        """Nothing is asked of the runner yet."""
         self.run, self.targets = run, targets
         self.demands: asyncio.Queue[tuple[Demand, float | None]] = asyncio.Queue()
         """What the runner must do with the turn now, with the scripted delay."""

@@ -17,7 +17,6 @@ class ServiceFaults:
     """Asked by the tool host, the database and the chat service before they answer."""
 
     def __init__(self, run: LinkFaults) -> None:
-        """No service has asked yet."""
         self._run = run
         self._at: dict[Address, tuple[FaultState, ArmedFault]] = {}
         """What is armed on which connection of the chat service."""

@@ -26,7 +26,6 @@ class StdioFaults:
     """Watches pipes (a `StdioObserver`), turns and beacons, and fires."""
 
     def __init__(self, run: LinkFaults) -> None:
-        """No pipe is open."""
         self._run = run
         self._open: list[StdioSession] = []
         self.resets: Callable[[str], bool] = run.plan.resets

@@ -9,7 +9,6 @@ class TokenFaults:
     """Asked by the token endpoint before it answers."""
 
     def __init__(self, run: LinkFaults) -> None:
-        """No token has been asked for."""
         self._run = run
 
     @property

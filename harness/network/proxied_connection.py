@@ -39,7 +39,6 @@ class Endpoint(asyncio.Protocol):
     """One socket of a connection; it feeds `pipe`, which leads to `other`."""
 
     def __init__(self, connection: "ProxiedConnection", pipe: Pipe) -> None:
-        """Start without a socket."""
         self.connection = connection
         self.pipe = pipe
         self.other: Endpoint | None = None
@@ -157,7 +156,6 @@ class ProxiedConnection:
     """One connection through the relay: two endpoints and a pipe each way."""
 
     def __init__(self, owner: "ConnectionOwner") -> None:
-        """Start without an upstream connection."""
         self.owner = owner
         self.up, self.down = Pipe(), Pipe()
         self.client, self.server = Endpoint(self, self.up), Endpoint(self, self.down)

@@ -170,7 +170,6 @@ class EmbeddedNetwork:
     link_class: type[RelayLink] = RelayLink
 
     def __init__(self) -> None:
-        """Start without links."""
         self._links: list[RelayLink] = []
 
     async def open_link(self, name: str, upstream: Address, resets: bool, requests: bool = False) -> RelayLink:
@@ -185,11 +184,9 @@ class EmbeddedNetwork:
         return True
 
     async def __aenter__(self) -> Self:
-        """Start nothing."""
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close every link."""
         for link in self._links:
             with contextlib.suppress(OSError):
                 await link.close()

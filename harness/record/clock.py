@@ -24,7 +24,6 @@ class WallClock:
     """Real time."""
 
     def __init__(self) -> None:
-        """The clock starts at 0."""
         self._zero = time.monotonic()
 
     def now(self) -> float:

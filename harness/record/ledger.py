@@ -53,7 +53,6 @@ class Tally:
         return None if self.usd is None else float(self.usd)
 
     def __add__(self, other: "Tally") -> "Tally":
-        """The sum of both."""
         return Tally(
             self.accepted + other.accepted,
             self.refused + other.refused,

@@ -46,12 +46,10 @@ class _Meanwhile:
     """An async context manager that does its work while it is open."""
 
     async def __aenter__(self) -> Self:
-        """Start."""
         self._working = asyncio.create_task(self._work())
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Stop."""
         self._working.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._working
@@ -64,7 +62,6 @@ class LagMonitor(_Meanwhile):
     """Measures how late our own event loop wakes up while this is open."""
 
     def __init__(self, clock: Clock) -> None:
-        """Nothing is measured yet."""
         self._clock = clock
         self.worst_s = 0.0
 

@@ -148,7 +148,6 @@ class RunServices:
         proxy.link = self._links[name]
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """End it."""
         await self._stack.aclose()
 
     @property

@@ -45,7 +45,6 @@ class SimPlayer:
     """The parent's end of the worker process."""
 
     def __init__(self, address: Path) -> None:
-        """`address` is the worker's socket."""
         self._address = address
 
     async def play(self, job: Job, folder: Path, bodies: Path) -> tuple[History, ControlFacts | None]:

@@ -34,7 +34,6 @@ class Owned:
     """One process that we started, the leader of its own process group and session. Made by `Tree.start`."""
 
     def __init__(self, process: asyncio.subprocess.Process, stdout: Capture, stderr: Capture) -> None:
-        """`process` has the write ends of both captures."""
         self._process = process
         self.stdout, self.stderr = stdout, stderr
 

@@ -75,11 +75,9 @@ class WatchdogProcess:
             self._process.wait()
 
     def __enter__(self) -> Self:
-        """The watchdog process is ready."""
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Stop it."""
         self.stop()
 
 

@@ -37,7 +37,6 @@ class BadFileError(Exception):
         self.path, self.line, self.message, self.others = path, line, message, others
 
     def __str__(self) -> str:
-        """The lines that are shown."""
         first = f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
         return "\n".join([first, *map(str, self.others)])
 

@@ -41,7 +41,6 @@ if yaml.__with_libyaml__:
         yaml_implicit_resolvers = PlainLoader.yaml_implicit_resolvers
 
         def __init__(self, stream: str) -> None:
-            """`stream` is the text."""
             yaml.CSafeLoader.__init__(self, stream)
             Composer.__init__(self)
 

@@ -62,7 +62,6 @@ class Explorer:
     _order: FaultOrder = field(init=False)
 
     def __post_init__(self) -> None:
-        """Nothing is known about the faults."""
         self._order = FaultOrder(self.stories.faults, self.seed)
 
     def batch(self, number: int, most: int | None = None) -> None:

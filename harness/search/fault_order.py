@@ -36,7 +36,6 @@ class FaultOrder:
     _first: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with each fault alone."""
         self._first = list(self.faults)
 
     def next(self, number: int) -> tuple[tuple[str, ...], int]:

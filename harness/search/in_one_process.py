@@ -44,7 +44,6 @@ class UnwrittenRun(RunStore):
     """Keeps a run's events in memory: what fails is played again in a process that writes them."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder, which is for the agent's own files."""
         folder.mkdir()
         self.folder, self.hides, self._by_size = folder, {}, {}
         self.events: list[Event] = []

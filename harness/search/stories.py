@@ -24,7 +24,6 @@ class Stories:
     """By fault; conversations without one are apart, by their kind of script."""
 
     def __post_init__(self) -> None:
-        """Sort the cells by fault."""
         self._by_fault = {}
         for cell in self.cells:
             self._by_fault.setdefault(cell.key, []).append(cell)

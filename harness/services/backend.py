@@ -119,7 +119,6 @@ class BackendProxy:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """End every connection."""
         for listening in (self._listening, self._requests):
             listening.close()
         for task in self._tasks:

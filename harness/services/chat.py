@@ -74,7 +74,6 @@ class ChatService:
         self.sent_s = 0.0
 
     async def __aenter__(self) -> Self:
-        """Start to listen."""
         server = _Server(self._handle, handler_cancellation=True)
         server.left = self._gone
         self._runner = web.ServerRunner(server, shutdown_timeout=0.1)
@@ -85,7 +84,6 @@ class ChatService:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Stop, and end open polls too."""
         await self._runner.cleanup()
 
     def put(self, text: str) -> int:

@@ -35,7 +35,6 @@ class Database(LineServer):
         super().__init__()
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close all connections and drop the data."""
         await super().__aexit__(*exc_info)
         self._sql.close()
 

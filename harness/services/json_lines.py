@@ -16,7 +16,6 @@ class LineServer:
     """Listens on a free loopback port. An async context manager; its exit closes all connections."""
 
     def __init__(self) -> None:
-        """Start without connections."""
         self._open: set[asyncio.Task[None]] = set()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -30,12 +29,10 @@ class LineServer:
         return host, port
 
     async def __aenter__(self) -> Self:
-        """Start to listen."""
         self._listening = await asyncio.start_server(self._serve, HOST, 0, limit=LONGEST_LINE_BYTES)
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close the port and all connections."""
         self._listening.close()
         for task in list(self._open):
             task.cancel()

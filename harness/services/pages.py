@@ -23,7 +23,6 @@ class PageServer:
         self.address = (HOST, 0)
 
     async def __aenter__(self) -> Self:
-        """Start to listen."""
         self._runner = web.ServerRunner(web.Server(self._answer, handler_cancellation=True), shutdown_timeout=0.1)
         await self._runner.setup()
         site = web.TCPSite(self._runner, HOST, 0)
@@ -32,7 +31,6 @@ class PageServer:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Stop, and end stalled pages too."""
         await self._runner.cleanup()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:

@@ -36,7 +36,6 @@ class BlockingError(SimUnsupportedError):
     """A blocking function cannot run here, because greenlet is not installed."""
 
     def __init__(self, name: str) -> None:
-        """`name` is the function's."""
         super().__init__(f"{name}, which is not `async def`, without greenlet (`pip install 'wedgehog[sync]'`)")
 
 

@@ -101,11 +101,9 @@ class BlockingSocket:
         self._close_if_unused()
 
     def __enter__(self) -> "BlockingSocket":
-        """Return the socket."""
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Close."""
         self.close()
 
     def _close_if_unused(self) -> None:

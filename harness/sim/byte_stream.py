@@ -39,7 +39,6 @@ class ByteStream:
     """Bytes on their way always arrive."""
 
     def __init__(self, loop: "SimLoop", sender: "SimTransport", receiver: "SimTransport") -> None:
-        """Empty."""
         self._loop, self.sender, self.receiver = loop, sender, receiver
         self._coming: deque[tuple[float, bytes | ByteStreamEnd]] = deque()
         self._scheduled = self._timer_is_set = False

@@ -13,7 +13,6 @@ class SimClock:
     """The virtual time of the running loop; its calendar begins at `EPOCH`."""
 
     def __init__(self) -> None:
-        """The clock starts at 0."""
         self._loop = asyncio.get_running_loop()
         self._zero = self._loop.time()
 

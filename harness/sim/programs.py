@@ -9,7 +9,6 @@ class Program:
     """What a process would be."""
 
     def __init__(self) -> None:
-        """No handler is set."""
         self.handlers: dict[int, Callable[[], Any]] = {}
 
 

@@ -92,11 +92,9 @@ class SimServer(asyncio.AbstractServer):
             await asyncio.shield(self._gone)
 
     async def __aenter__(self) -> Self:
-        """It listens already."""
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close."""
         self.close()
         await self.wait_closed()
 

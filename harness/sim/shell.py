@@ -49,7 +49,6 @@ class Shell:
     variables: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """No command has run."""
         self.variables = {"?": "0", **self.variables}
 
     async def run(self, commands: CommandList) -> int:

@@ -21,7 +21,6 @@ class SimSocket:
     family, type, proto = socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP
 
     def __init__(self, local: Address, remote: Address | None = None, transport: "SimTransport | None" = None) -> None:
-        """A listening socket has no transport."""
         self._local, self._remote, self._transport = local, remote, transport
         self.lingers = True
         """False: closing it sends RST."""

@@ -17,7 +17,6 @@ class SimTask(asyncio.Task[Any]):
     """A task whose hash is its serial number, so that sets of tasks have one order in every process."""
 
     def __init__(self, coro: Any, *, serial: int, **options: Any) -> None:
-        """`serial` counts the tasks of a loop."""
         self.serial, self.program = serial, PROGRAM.get()
         super().__init__(coro, **options)
 
@@ -27,7 +26,6 @@ class SimTask(asyncio.Task[Any]):
             super().set_name(name)
 
     def __hash__(self) -> int:
-        """The serial number, not the address."""
         return self.serial
 
 

@@ -69,7 +69,6 @@ class SimWorld:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """The real time is back."""
         self._open.close()
 
     def run(

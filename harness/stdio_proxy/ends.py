@@ -19,7 +19,6 @@ class InputEnd:
     """A descriptor to read from."""
 
     def __init__(self, descriptor: int) -> None:
-        """Takes over `descriptor`."""
         self.descriptor = descriptor
 
     def read(self) -> bytes | None:

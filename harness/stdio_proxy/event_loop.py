@@ -22,7 +22,6 @@ class Signals:
     """Received signals as a descriptor for poll; a signal that was ignored at start stays ignored, also for COMMAND."""
 
     def __init__(self) -> None:
-        """Install the handlers."""
         self.descriptor, wake = os.pipe()
         os.set_blocking(self.descriptor, False)
         os.set_blocking(wake, False)

@@ -21,7 +21,6 @@ class Guard:
     """Forked before COMMAND starts, so that it does not keep COMMAND's pipes open."""
 
     def __init__(self) -> None:
-        """Fork it."""
         self._line, theirs = socket.socketpair()
         self._line.settimeout(ANSWER_S)
         # Blocked before the fork: otherwise an early signal would end the guard.

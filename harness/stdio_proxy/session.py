@@ -148,14 +148,12 @@ class StdioServer:
         """`host:port:secret`, for `wedgehog-pipe`."""
 
     async def __aenter__(self) -> Self:
-        """Start to listen."""
         self._server = await asyncio.start_server(self._called, HOST, 0)
         port = self._server.sockets[0].getsockname()[1]
         self.address = f"{HOST}:{port}:{self._secret}"
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Stop, and end the pipes that still run."""
         self._server.close()
         await self._gone(GOODBYE_S)  # the agent has ended, so the pipes have too; this awaits their reports
         for writer in self._calls.values():

@@ -27,7 +27,6 @@ class CallBuilder:
     """Appends events of calls and advances the time."""
 
     def __init__(self, *, stream: bool, model: str) -> None:
-        """The history is empty."""
         self._history = History()
         self._now_s = 0.0
         self._model, self._stream = model, stream

@@ -59,7 +59,6 @@ class Client:
     """A connection of an agent."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Connected."""
         self._reader, self._writer = reader, writer
 
     async def ask(self, patience_s: float = PATIENCE_S, *, first: int = 0) -> Got:
@@ -103,7 +102,6 @@ class Trial:
     """A small run: a fake provider, its link, and one planned fault."""
 
     def __init__(self, plan: FaultPlan, clock: Clock) -> None:
-        """Nothing is open yet."""
         self.history = History(clock)
         self.links: dict[str, Link] = {}
         self.injector = Injector(plan, self.links, self.history, clock, delivered=self._delivered)

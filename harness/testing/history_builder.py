@@ -49,7 +49,6 @@ class HistoryBuilder(CallBuilder):
         started: str = "2026-06-01T12:00:00+00:00",
         **more: Any,
     ) -> None:
-        """A run that has just started."""
         super().__init__(stream=stream, model=model)
         self.add(
             RunStarted(

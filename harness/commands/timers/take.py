@@ -197,7 +197,6 @@ class BlackHole:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        """Close all sockets."""
         for one in self._sockets:
             one.close()
         self._diag.close()

@@ -31,7 +31,6 @@ class Window(ReplyFault):
     unmet: ClassVar[str] = "no request was longer than the window: the agent keeps its conversation short"
 
     def __post_init__(self) -> None:
-        """Refuse a window without a size, and one with two."""
         ReplyFault.__post_init__(self)
         if (self.tokens is None) == (self.more is None):
             raise FaultError("window: expected either `tokens` or `more`, such as {window: {more: 3000}}")

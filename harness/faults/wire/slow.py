@@ -89,7 +89,6 @@ class Slicer(WireFault):
     pause_s: Seconds = 0.001
 
     def __post_init__(self) -> None:
-        """Refuse pieces of no bytes."""
         WireFault.__post_init__(self)
         if self.varies >= self.bytes:
             raise FaultError(f"slicer: varies must be below bytes ({self.bytes}), not {self.varies}")

@@ -82,7 +82,6 @@ class ToxiproxyApi:
     """Awaitable calls to one server, each with a deadline."""
 
     def __init__(self, address: Address, timeout_s: float = 5.0) -> None:
-        """Make no call yet."""
         self.address = address
         self._session = _session(timeout_s)
         self._server = toxiproxy.Toxiproxy()
@@ -126,7 +125,6 @@ class ProxyApi:
     """One proxy of the server, and its toxics."""
 
     def __init__(self, api: ToxiproxyApi, proxy: Any) -> None:
-        """Wrap the library's proxy."""
         self._api, self._proxy = api, proxy
         self.name = str(proxy.name)
         host, port = str(proxy.listen).rsplit(":", 1)

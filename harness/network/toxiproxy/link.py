@@ -255,7 +255,6 @@ class ToxiproxyNetwork:
     name: NetworkName = "toxiproxy"
 
     def __init__(self, api: Address) -> None:
-        """Make no call yet."""
         self._api = ToxiproxyApi(api)
         self._diag: TcpDiag | None = None
         self._numbers = itertools.count(1)
@@ -283,7 +282,6 @@ class ToxiproxyNetwork:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close every link."""
         for link in self._links:
             await link.close()
         self._links.clear()

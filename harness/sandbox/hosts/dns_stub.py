@@ -65,7 +65,6 @@ class NameServer(asyncio.DatagramProtocol):
     """Answers on a datagram socket."""
 
     def __init__(self, hosts: Mapping[str, str], unknown: Callable[[str], None]) -> None:
-        """`hosts`: the address of each name."""
         self._hosts, self._unknown = hosts, unknown
         self.harms: dict[str, tuple[HostHarm, Callable[[str], None]]] = {}
         """How the lookup of a name is harmed, and who gets the proof."""

@@ -84,13 +84,11 @@ class TlsProxy:
         self._instead = (tls, shown) if tls is not None else None
 
     async def __aenter__(self) -> Self:
-        """Start to accept connections."""
         self._listening.setblocking(False)
         self._accepting = asyncio.create_task(self._accept())
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Close every connection."""
         for task in (self._accepting, *self._open):
             task.cancel()
         await asyncio.gather(self._accepting, *self._open, return_exceptions=True)

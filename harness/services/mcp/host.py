@@ -138,7 +138,6 @@ class ToolHost:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        """Stop every server."""
         if self._watching:
             self._watching.cancel()
         await self._stack.aclose()

@@ -23,7 +23,6 @@ class ResponseFaults:
     """The results to write, by the token that they contain."""
 
     def __init__(self, ask: Ask) -> None:
-        """`ask` sends a question to the harness."""
         self.ask = ask
         self._due: dict[str, ResponseForm] = {}
 
@@ -60,7 +59,6 @@ class StdioResponses:
     """The text file to which the `mcp` package writes its lines."""
 
     def __init__(self, faults: ResponseFaults, out: BinaryIO) -> None:
-        """Write to `out`."""
         self._faults, self._out = faults, out
 
     async def write(self, text: str) -> None:
@@ -85,7 +83,6 @@ class CountedStream:
     """A connection's transport that counts the bytes written."""
 
     def __init__(self, transport: Any) -> None:
-        """Start to count at 0."""
         self._transport = transport
         self.written = 0
 
@@ -95,7 +92,6 @@ class CountedStream:
         self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
-        """Delegate to the transport."""
         return getattr(self._transport, name)
 
 
@@ -103,7 +99,6 @@ class HttpResponses:
     """The connections of an HTTP server, and a wrapper around its `mcp` application."""
 
     def __init__(self, faults: ResponseFaults) -> None:
-        """Start without connections."""
         self.faults = faults
         self.open: dict[tuple[str, int], CountedStream] = {}
 

@@ -22,7 +22,6 @@ class HarnessClient:
     """The client of the control connection; when the harness closes it, this process exits."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Wrap an open connection."""
         self._reader, self._writer = reader, writer
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._numbers = itertools.count(1)
