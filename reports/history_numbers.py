@@ -7,7 +7,7 @@ from typing import Any
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.ledger import Ledger, Tally, books
+from wedgehog.harness.record.ledger import Ledger, Tally, played_ledger
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
@@ -68,7 +68,7 @@ def _columns(history: History) -> dict[str, Any]:
         "harmed_answered": harmed_answered(history),
         "answered_turns": answered_turns(history),
         "wasted_usd": wasted_usd(history),
-        "prices": " ".join(price_notes(books(history))),
+        "prices": " ".join(price_notes(played_ledger(history))),
     }
 
 
@@ -99,7 +99,7 @@ def times(history: History) -> Iterator[tuple[str, float]]:
 
 def spent(history: History) -> dict[str, Any]:
     """What its calls cost."""
-    total = books(history)
+    total = played_ledger(history)
     return {
         "paid_calls": total.paid_calls,
         "refused_calls": total.total.refused,
@@ -202,7 +202,7 @@ def answered_turns(history: History) -> int:
 
 def wasted_usd(history: History) -> float | None:
     """Dollars for calls that completed no text block and no tool call; None if a price is unknown."""
-    spent = books(history)
+    spent = played_ledger(history)
     wasted = [call for call in history.played_calls if call.paid and not call.progressed]
     return sum((spent.call(call.number) for call in wasted), Tally()).cost_usd
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History, longest_run
-from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, books
+from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, played_ledger
 from wedgehog.harness.record.turn_outcome import answers
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
@@ -116,14 +116,14 @@ class _Narrative:
         calls = [call for call in self.history.played_calls if call.started is not None and call.started.scripted]
         if not calls:
             return
-        of = f"{len(calls):,} of {many(books(self.history).paid_calls, 'paid call')}"
+        of = f"{len(calls):,} of {many(played_ledger(self.history).paid_calls, 'paid call')}"
         most = max(calls, key=lambda call: call.input_tokens)
         asked = f"{count(most.input_tokens)} input tokens for a request of {many(most.arrived.body_bytes, 'byte')}"
         yield f"The script sets the tokens of {of} ({asked}): the cost follows from the script, not from what was sent."
 
     def rate(self) -> Iterator[str]:
         """The cost per minute, and how long a prepaid balance lasts at this rate; nothing where the rate is low."""
-        spent = books(self.history)
+        spent = played_ledger(self.history)
         usd_per_min = spent.peak_usd_per_min
         if usd_per_min is None or usd_per_min < PREPAID_USD / 10:
             return

@@ -48,14 +48,14 @@ class ProviderSession:
     name: str
     story: Story
     balance: Balance | None
-    books: RequestLog = field(default_factory=RequestLog)
+    request_log: RequestLog = field(default_factory=RequestLog)
     times: Counter[object] = field(default_factory=Counter)
     kept: defaultdict[object, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain data."""
         balance = self.balance.as_json() if self.balance else None
-        return {"session": self.name, "calls": len(self.books.attempts), "balance": balance}
+        return {"session": self.name, "calls": len(self.request_log.attempts), "balance": balance}
 
 
 class ProviderSessions:
@@ -95,7 +95,7 @@ class ProviderSessions:
         match fact:
             case Seen():
                 session = self.session(fact.session)
-                attempt = self._last_on[fact.conn.id] = session.books.arrived(fact, self._clock.wall())
+                attempt = self._last_on[fact.conn.id] = session.request_log.arrived(fact, self._clock.wall())
                 self._open[fact.call] = session, attempt
             case ConnectionClosed(conn=conn):
                 last = self._last_on.pop(conn.id, None)
@@ -160,12 +160,12 @@ class ProviderSessions:
 
     def ledger(self, name: str | None = None) -> list[dict[str, Any]]:
         """Return the requests of all sessions or of one in their order, as plain data."""
-        entries = [entry for session in self.all(name) for entry in session.books.as_json()]
+        entries = [entry for session in self.all(name) for entry in session.request_log.as_json()]
         return sorted(entries, key=lambda entry: int(entry["call"]))
 
     def body(self, call: int) -> bytes | None:
         """The body of a request; None if there is no such call, or if it is not one of its session's last 100."""
-        found = (session.books.body(call) for session in self.all())
+        found = (session.request_log.body(call) for session in self.all())
         return next((body for body in found if body is not None), None)
 
     def reset(self, name: str | None = None) -> None:
@@ -174,7 +174,7 @@ class ProviderSessions:
             if name in (None, gate.session):
                 self.gates.open(gate)
         for session in self.all(name):
-            session.books, session.balance = RequestLog(), self._fresh_balance(session.story)
+            session.request_log, session.balance = RequestLog(), self._fresh_balance(session.story)
             session.times.clear()
             session.kept.clear()
 

@@ -106,11 +106,11 @@ class FaultyReply:
     async def admit(self, conn: Address, carried: int) -> None:
         """Each connection of the relay has a pipe of its own."""
 
-    async def strike(self, fault: WireFault, spot: Target) -> DirectStrike:
+    async def strike(self, fault: WireFault, target: Target) -> DirectStrike:
         """Arm it; other sessions go on undisturbed."""
-        if isinstance(spot, WholeLink) and spot.conn is not None:
-            spot = Downstream(spot.conn, spot.at)
-        self._strike = await self._link.strike(fault, spot)
+        if isinstance(target, WholeLink) and target.conn is not None:
+            target = Downstream(target.conn, target.at)
+        self._strike = await self._link.strike(fault, target)
         return self._strike
 
     async def close(self) -> None:

@@ -155,9 +155,9 @@ class WireFault(Fault):
         return None
 
     @property
-    def begins(self) -> Literal["before", "at_spot"]:
+    def begins(self) -> Literal["before", "at_target"]:
         """Where the sender holds while the fault is armed: before its byte, or at it where the fault begins at once."""
-        return "before" if self.proof == "count" and self.holds_s is None else "at_spot"
+        return "before" if self.proof == "count" and self.holds_s is None else "at_target"
 
     @property
     def heals_after_s(self) -> float | None:

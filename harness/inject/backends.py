@@ -13,7 +13,7 @@ from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.events.service import BackendClosed, BackendOpened, BackendUsed, ClosedBy
 from wedgehog.harness.scenario.trigger import AtBackend
-from wedgehog.harness.services.backend import BackendConnection, Closer, Leg, Way
+from wedgehog.harness.services.backend import BackendConnection, BackendStream, Closer, Way
 
 Use = dict[Way, int]
 
@@ -87,8 +87,8 @@ class BackendFaults:
                 link=link,
                 connection=connection.number,
                 by=self._closer(link, struck, by),
-                bytes_up=connection.legs["up"].carried,
-                bytes_down=connection.legs["down"].carried,
+                bytes_up=connection.streams["up"].carried,
+                bytes_down=connection.streams["down"].carried,
                 faults=tuple(state.planned.fault.name for state, _ in struck),
             )
         )
@@ -129,15 +129,15 @@ class BackendFaults:
             self._plan(state, connection)
 
     def _plan(self, state: FaultState, connection: BackendConnection) -> None:
-        leg = connection.legs["up" if state.at.in_request else "down"]
-        byte = leg.carried + state.at.first_byte
-        stop = byte if state.at_byte else max(leg.carried, byte - 1)
-        leg.at(stop, partial(self._arm, state, connection, leg, byte))
+        stream = connection.streams["up" if state.at.in_request else "down"]
+        byte = stream.carried + state.at.first_byte
+        stop = byte if state.at_byte else max(stream.carried, byte - 1)
+        stream.at(stop, partial(self._arm, state, connection, stream, byte))
 
-    async def _arm(self, state: FaultState, connection: BackendConnection, leg: Leg, byte: int) -> None:
+    async def _arm(self, state: FaultState, connection: BackendConnection, stream: BackendStream, byte: int) -> None:
         if state.healed.is_set():
             return
-        held = Held(leg.link, leg.conn, 0, f"the bytes of {state.planned.link} were held")
+        held = Held(stream.link, stream.conn, 0, f"the bytes of {state.planned.link} were held")
         try:
             armed = await self._run.inject(state, held, byte, delayed=True)
         except NetworkError as wrong:
@@ -152,7 +152,7 @@ def _from_start(state: FaultState) -> bool:
 
 
 def _carried(connection: BackendConnection) -> Use:
-    return {way: leg.carried for way, leg in connection.legs.items()}
+    return {way: stream.carried for way, stream in connection.streams.items()}
 
 
 def _since(connection: BackendConnection, before: Use) -> Use:

@@ -72,7 +72,7 @@ class FaultState:
     @property
     def at_byte(self) -> bool:
         """Whether the sender must hold at the byte itself, because the fault begins as soon as it is armed."""
-        return self.wire is not None and self.wire.begins == "at_spot"
+        return self.wire is not None and self.wire.begins == "at_target"
 
     def fires_at(self, nth: int, first: int | None = None) -> bool:
         """Whether it fires on the nth occasion of its kind: from its attempt (or `first`) on, `times` in all."""

@@ -18,12 +18,12 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     Fix: Add up the usage of the replies while the turn runs, and end the turn with a sentence when its budget is
     spent.
     """
-    books = ledger_of(history)
+    ledger = ledger_of(history)
 
     def each() -> Iterator[Verdict]:
         for turn in history.turns:
             paid = [call for call in calls_of(turn) if call.paid]
-            costs = [books.call(call.number).usd for call in paid]
+            costs = [ledger.call(call.number).usd for call in paid]
             known = [usd for usd in costs if usd is not None]
             if len(known) < len(costs):
                 yield passed() if usd_per_turn is None else inconclusive(f"{turn}: a model has no known price")
@@ -36,5 +36,5 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     found = together(each())
     if found.status != "nothing":
         return found
-    dearest = max((tally.usd for tally in books.turns.values() if tally.usd is not None), default=None)
+    dearest = max((tally.usd for tally in ledger.turns.values() if tally.usd is not None), default=None)
     return passed("" if dearest is None else f"the most expensive turn cost ${float(dearest):.4f}")

@@ -120,7 +120,7 @@ class Link(Protocol):
         """Arm `fault`; after this returns it takes effect exactly at the target.
 
         For `Downstream` the fake provider must hold that connection: anywhere before the target for faults with
-        `begins == "before"`, exactly at it for `begins == "at_spot"`. Raises NetworkError.
+        `begins == "before"`, exactly at it for `begins == "at_target"`. Raises NetworkError.
         """
 
     async def close(self) -> None:

@@ -34,7 +34,7 @@ class RelayStrike(Provable):
 
     link: "RelayLink"
     fault: WireFault
-    spot: Target
+    target: Target
     connection: ProxiedConnection | None = None
     expected: ExpectedRequest | None = None
     """Its entry in the gate, if it is for a request."""
@@ -60,9 +60,9 @@ class RelayLink(ConnectionGate):
     async def admit(self, conn: Address, carried: int) -> None:
         """Return at once: each connection has its own pipe."""
 
-    async def strike(self, fault: WireFault, spot: Target) -> RelayStrike:
+    async def strike(self, fault: WireFault, target: Target) -> RelayStrike:
         """Arm the fault on the pipes of the target."""
-        strike = RelayStrike(self, fault, spot)
+        strike = RelayStrike(self, fault, target)
         self._strikes.append(strike)
         if fault.closes_port:
             self.refuse()
@@ -98,7 +98,7 @@ class RelayLink(ConnectionGate):
             if not any(other.fault.closes_port for other in self._strikes):
                 await self.listen()
             return
-        whole = isinstance(strike.spot, WholeLink)
+        whole = isinstance(strike.target, WholeLink)
         for connection in list(self.connections if whole else filter(None, [strike.connection])):
             connection.heal(functools.partial(self._left, connection))
 
@@ -111,7 +111,7 @@ class RelayLink(ConnectionGate):
         """Add a new connection, under the faults of the whole link."""
         client = super().accept()
         for strike in self._strikes:
-            if isinstance(strike.spot, WholeLink) and not strike.fault.closes_port:
+            if isinstance(strike.target, WholeLink) and not strike.fault.closes_port:
                 strike.fault.on_pipe(client.connection.down, 0)
         return client
 
@@ -124,7 +124,7 @@ class RelayLink(ConnectionGate):
         let_through(connection)
 
     async def _arm(self, strike: RelayStrike) -> None:
-        match strike.spot:
+        match strike.target:
             case Downstream(conn, at):
                 strike.connection = await self._connection(conn)
                 strike.fault.on_pipe(strike.connection.down, at)
@@ -155,12 +155,12 @@ class RelayLink(ConnectionGate):
 
 
 def _touches(strike: RelayStrike, connection: ProxiedConnection, pipe: Pipe) -> bool:
-    mine = isinstance(strike.spot, WholeLink) or strike.connection is connection
-    return mine and pipe is (connection.up if isinstance(strike.spot, Upstream) else connection.down)
+    mine = isinstance(strike.target, WholeLink) or strike.connection is connection
+    return mine and pipe is (connection.up if isinstance(strike.target, Upstream) else connection.down)
 
 
 def _from(strike: RelayStrike) -> int:
-    return 0 if isinstance(strike.spot, WholeLink) else strike.spot.at
+    return 0 if isinstance(strike.target, WholeLink) else strike.target.at
 
 
 class EmbeddedNetwork:

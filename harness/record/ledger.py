@@ -97,9 +97,9 @@ class Ledger:
         return self.calls.get(number, Tally())
 
 
-def books(history: History) -> Ledger:
+def played_ledger(history: History) -> Ledger:
     """The cost of the scenario: all calls without those of the recovery message."""
-    return history.once("books", lambda: ledger_of(history, history.played_calls))
+    return history.once("played_ledger", lambda: ledger_of(history, history.played_calls))
 
 
 def ledger_of(history: History, calls: Sequence[Call] | None = None) -> Ledger:

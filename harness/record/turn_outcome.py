@@ -192,7 +192,8 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
         return TurnOutcome("surfaced", f"raised {_short(end.raised)}")
     if end.exit_code not in (None, 0) and words:
         return TurnOutcome(
-            "surfaced", f"exit code {end.exit_code}: {_short(_telling(end.error or end.stderr or words, history))}"
+            "surfaced",
+            f"exit code {end.exit_code}: {_short(_cause_in(end.error or end.stderr or words, history))}",
         )
     if end.status is not None and end.status >= 400:
         return TurnOutcome("surfaced", f"HTTP {end.status}: {_short(words)}")
@@ -314,7 +315,7 @@ WARNING = re.compile(r"\b\w*Warning: |^\(Use `node --trace")
 """A line of a language's own warnings; indented lines behind it show its place in the code."""
 
 
-def _telling(text: str, history: History) -> str:
+def _cause_in(text: str, history: History) -> str:
     """What an error says, without warnings before it; of many lines the last one that names a cause."""
     lines: list[str] = []
     in_warning = False

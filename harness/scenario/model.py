@@ -53,7 +53,7 @@ def _off(value: Any) -> Any:
     return value
 
 
-InvariantWords = Annotated[dict[str, float | bool | str] | None, BeforeValidator(_off)]
+InvariantConfig = Annotated[dict[str, float | bool | str] | None, BeforeValidator(_off)]
 
 
 def _link(text: str) -> str:
@@ -82,7 +82,7 @@ class Scenario(ConfigModel):
     """Scripted conversations beside the main one: subagents, planners, judges."""
     session: Beside | None = None
     """A session to start from."""
-    invariants: dict[str, InvariantWords] = {}
+    invariants: dict[str, InvariantConfig] = {}
     time_scale: PositiveFloat = 1
     report: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""

@@ -10,7 +10,7 @@ import yaml
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.ledger import books
+from wedgehog.harness.record.ledger import played_ledger
 from wedgehog.harness.record.store import Judgement, read_run
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.judge import CONSEQUENCES
@@ -119,7 +119,7 @@ def behaviour_of(judgement: Judgement, history: History) -> tuple[object, ...]:
 
 def measures_of(history: History) -> Measures:
     """What `--worst` compares."""
-    bill = books(history)
+    bill = played_ledger(history)
     ended = [(turn.stimulus.at_s, turn.end.at_s) for turn in history.turns if turn.stimulus and turn.end]
     longest_s = max((end - begin for begin, end in ended), default=0.0)
     return Measures(bill.cost_usd or 0.0, bill.paid_calls, longest_s)

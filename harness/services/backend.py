@@ -34,7 +34,7 @@ HoldAction = tuple[int, Callable[[], Awaitable[None]]]
 
 
 @dataclass(eq=False)
-class Leg:
+class BackendStream:
     """One direction of a connection, from the reader of one side to the sending end of its link."""
 
     way: Way
@@ -78,7 +78,7 @@ class BackendConnection:
 
     number: int
     """From 1, per run and link."""
-    legs: dict[Way, Leg]
+    streams: dict[Way, BackendStream]
 
 
 class BackendObserver(Protocol):
@@ -146,9 +146,12 @@ class BackendProxy:
                 far, near = await self._request_path(stack)
             except OSError:  # the run is ending: its links are closed
                 return
-            legs = {"down": Leg("down", self.link, writer), "up": Leg("up", self.request_link, near or to_server)}
+            streams = {
+                "down": BackendStream("down", self.link, writer),
+                "up": BackendStream("up", self.request_link, near or to_server),
+            }
             self._numbers += 1
-            connection = BackendConnection(self._numbers, legs)  # type: ignore[arg-type]
+            connection = BackendConnection(self._numbers, streams)  # type: ignore[arg-type]
             self._observer.opened(self.name, connection)
             by: Closer | None = None
             try:
@@ -184,9 +187,9 @@ class BackendProxy:
         try:
             done, _ = await asyncio.wait({up, down, *others}, return_when=asyncio.FIRST_COMPLETED)
             if up in done and crossing is not None:
-                await crossing.arrived(connection.legs["up"].carried)
+                await crossing.arrived(connection.streams["up"].carried)
             if crossing is not None and crossing.reset:
-                _reset(connection.legs["down"].writer)
+                _reset(connection.streams["down"].writer)
             if down in done and up not in done and self._resets:
                 await asyncio.wait({up}, timeout=READING_S)
             return "agent" if up in done or down not in done else "backend"
@@ -199,7 +202,7 @@ class BackendProxy:
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
                 self._observer.in_hand(self.name, connection)
-                await connection.legs[way].send(data)
+                await connection.streams[way].send(data)
 
 
 class _Crossing:

@@ -42,7 +42,7 @@ async def harm_an_answer(world, fault: WireFault) -> dict:
     await world.carry(upstream, client, b"x" * EARLIER)
     await world.link.admit(upstream.peer, EARLIER)
     early = b""
-    if fault.begins == "at_spot":
+    if fault.begins == "at_target":
         upstream.write(b"a" * BEFORE)
         early = await client.read(BEFORE)
     about_bytes = bool(fault.toxics(0))
@@ -53,7 +53,7 @@ async def harm_an_answer(world, fault: WireFault) -> dict:
     proof = await strike.fired(5)
     got, how = await client.ending()
     seen = {"answer": early + got, "how": how, "fired": proof is not None}
-    seen["late"] = fault.begins == "at_spot" and loop.time() - began > DURATION_S
+    seen["late"] = fault.begins == "at_target" and loop.time() - began > DURATION_S
     if not about_bytes:
         seen["newcomer"] = await connects(world)
     await strike.heal()

@@ -366,7 +366,7 @@ async def test_the_ledger_keeps_no_words(llm: Provider):
     """A long history in each of many requests is not kept as often."""
     await chat(llm, "very secret words")
     (session,) = llm._sessions.all()
-    assert "very secret words" not in repr(session.books.attempts)
+    assert "very secret words" not in repr(session.request_log.attempts)
 
 
 async def test_a_reset_begins_anew(llm: Provider):

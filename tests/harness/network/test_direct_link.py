@@ -59,7 +59,7 @@ async def test_nothing_stands_between_a_client_and_the_fake(llm: Provider):
     async with connected(llm) as (reader, writer):
         send(writer)
         await answer(reader)
-        (attempt,) = llm._sessions.session("it").books.attempts
+        (attempt,) = llm._sessions.session("it").request_log.attempts
         assert attempt.seen.conn.peer == writer.get_extra_info("sockname")[:2]
 
 

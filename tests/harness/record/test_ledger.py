@@ -9,7 +9,7 @@ from genai_prices import Usage, calc_price
 from genai_prices.data_snapshot import get_snapshot
 
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.ledger import Tally, books, ledger_of, price, price_table_date, priced_as
+from wedgehog.harness.record.ledger import Tally, ledger_of, played_ledger, price, price_table_date, priced_as
 from wedgehog.harness.testing import HistoryBuilder
 
 SONNET = "claude-sonnet-4-6"
@@ -152,7 +152,7 @@ def test_the_recovery_message_is_not_in_the_books_of_the_scenario():
     tell.end().message("recovery")
     tell.answer_step(1)
     history = tell.end().seal()
-    assert (books(history).paid_calls, ledger_of(history).paid_calls) == (1, 2)
+    assert (played_ledger(history).paid_calls, ledger_of(history).paid_calls) == (1, 2)
 
 
 def _a_long_call(started: str) -> float | None:
