@@ -16,8 +16,8 @@ NOTHING_SAID = Conversation("", "", False, ())
 class Context:
     """The call that is being answered.
 
-    `event` is the trigger's event (None where it names none), `request_bytes` the size of the request's body, `now` the
-    date for headers, `tools` the names the agent advertised, `last_tool_call` the latest call in the conversation.
+    `event` is the trigger's event; None where it names none. `request_bytes` is the size of the request's body, and
+    `now` the date for headers. `tools` are the names that the agent advertised.
     `lead` is the text that the harness puts before the first shell command of the answer; the script does not hold it.
     """
 

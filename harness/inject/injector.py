@@ -235,11 +235,7 @@ class Injector(LinkFaults):
             if point.at == BEFORE_HEAD:
                 stops = await self._before_reply(point)
             else:
-                for state in self._held_at.pop((point.call, point.at), ()):
-                    if isinstance(state.planned.fault, ActorFault):
-                        await self.agent.at_byte(state, point.at)
-                    else:
-                        await self._inject(state, point, point.at)
+                await self._at_byte(point)
             # Last, because while this reply was held another one's limit may have been armed.
             carried = point.carried + (point.head + point.at if point.at >= 0 else 0)
             await self.links["llm"].admit(point.conn.peer, carried)
@@ -248,6 +244,13 @@ class Injector(LinkFaults):
             self.fail(wrong)
             await asyncio.Event().wait()
         return stops
+
+    async def _at_byte(self, point: Point) -> None:
+        for state in self._held_at.pop((point.call, point.at), ()):
+            if isinstance(state.planned.fault, ActorFault):
+                await self.agent.at_byte(state, point.at)
+            else:
+                await self._inject(state, point, point.at)
 
     async def _before_reply(self, point: Point) -> Sequence[int]:
         stops: list[int] = []

@@ -71,11 +71,11 @@ def _runs(words: Sequence[str]) -> Iterator[Sequence[str]]:
 def cause_told(history: History) -> Iterator[Verdict]:
     """An error that ends a turn after the provider's refusal names the cause.
 
-    "Something went wrong" after a 401 sends the user to the network, while the key has expired. Judged where the last
-    request of the turn was refused for a key, a balance, a model, a limit or its length (401, 402, 403, 404, 413, 429,
-    529, and a 400 for credit or for length), and the user sees an error. Its status, three words of the provider's
-    message or a word of its meaning are enough. Errors in another language than English, and an agent's own time-out
-    after its retries, are not judged.
+    "Something went wrong" after a 401 sends the user to the network, while the key has expired. Judged where the user
+    sees an error, and the last request of the turn was refused for a key, a balance, a model, a limit or its length.
+    These are 401, 402, 403, 404, 413, 429, 529, and a 400 for credit or for length. The status, three words of the
+    provider's message or a word of its meaning are enough. Errors in another language than English, and an agent's own
+    time-out after its retries, are not judged.
 
     Fix: Put the provider's status and message into the error that the user reads. Where you wrap an exception, keep its
     cause in the words.

@@ -26,8 +26,8 @@ def history_kept(history: History) -> Iterator[Verdict]:
     """The next turns still carry an earlier answered turn, or a summary of it, also after a failure or a restart.
 
     An agent that starts a new conversation after an error answers, but its user explains everything again. Judged on
-    accepted requests of turns that follow an answered one, where the agent has carried a turn before, in this run or in
-    its control run, or where its spec has a `resume` of its own. A background call in between may have made a summary,
+    accepted requests of turns that follow an answered one. The agent must have carried a turn before, in this run or in
+    its control run, or its spec must have a `resume` of its own. A background call in between may have made a summary,
     whose words are unknown. An agent may drop earlier turns after the provider refused a request for its length.
 
     The turn after an error, too, carries something of the turn that failed, if a tool ran in it: its message, its

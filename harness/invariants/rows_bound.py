@@ -12,8 +12,8 @@ from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 def rows_bound(history: History, *, rows: int | None = None) -> Verdict:
     """The run's inserts add at most `rows` rows to our database (no stock number: without one it is reported).
 
-    A message that is sent again while the first one runs, a retry of a library or a restart may do the work a second
-    time (incident endless-loop), and no model request shows it.
+    The work may be done a second time when a message is sent again while the first one runs, by a retry of a library,
+    or by a restart (incident endless-loop). No model request shows it.
 
     Fix: Give each message an id, and make its insert idempotent with a unique key, so that a second try finds the
     row.

@@ -17,9 +17,10 @@ LEAST_CHARS = 5
 def words_kept(history: History) -> Iterator[Verdict]:
     """What the model said before a tool call is in the request with the result, and an answer is in the next turn's.
 
-    A model that does not see its own words says them again, or contradicts them. Judged on replies that arrived whole:
-    on the first accepted request of the turn that carries a result of their calls, and on the first one of the next
-    turn, if it carries the message that was answered. A background call in between may have made a summary.
+    A model that does not see its own words says them again, or contradicts them. Judged on replies that arrived whole.
+    A reply with calls must be in the turn's first accepted request with a result of these calls. An answer must be in
+    the first request of the next turn, if this carries the message that was answered. A background call in between may
+    have made a summary.
 
     Fix: Store each reply of the model as it came, with the text beside its tool calls, and send it with each later
     request.

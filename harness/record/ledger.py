@@ -1,7 +1,7 @@
 """The cost of a run: calls, tokens, bytes and money, computed from its history.
 
-A rate is per minute of real time: the 60 s with the most calls, or, if all calls took less, their sum over that time
-(10 s at least, because a shorter time says little about a minute).
+A rate is per minute of real time: the 60 s with the most calls. If all calls took less, it is their sum over that time,
+or over 10 s, because a shorter time says little about a minute.
 
 *Billed* is what the provider charges: input tokens of each accepted request, output tokens that were generated.
 *Delivered* is what reached the agent. Prices are those of the day of the run in the pinned `genai-prices` table. An

@@ -177,15 +177,21 @@ async def node_stacks(
         send_signal(pid, ask.number)
     waited_s = 0.0
     while waited_s < within_s:
-        for path in ask.folder.glob(ask.name):
-            with suppress(OSError, ValueError):
-                if before.get(path) != path.stat().st_mtime_ns:
-                    report = json.loads(path.read_text(encoding="utf-8"))
-                    public = {key: value for key, value in report.items() if key not in PRIVATE}
-                    return Stacks(pid, "node report", (_javascript(report),)), public
+        if (report := _new_report(ask, before)) is not None:
+            public = {key: value for key, value in report.items() if key not in PRIVATE}
+            return Stacks(pid, "node report", (_javascript(report),)), public
         await sleep(LOOK_EVERY_S)
         waited_s += LOOK_EVERY_S
     return Stacks(pid, "node report", why_not=f"no report within {within_s:g} s"), {}
+
+
+def _new_report(ask: NodeReport, before: Mapping[Path, int]) -> dict[str, Any] | None:
+    """A whole report that was written since the times in `before`."""
+    for path in ask.folder.glob(ask.name):
+        with suppress(OSError, ValueError):
+            if before.get(path) != path.stat().st_mtime_ns:
+                return dict(json.loads(path.read_text(encoding="utf-8")))
+    return None
 
 
 def _javascript(report: Mapping[str, Any]) -> Thread:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,34 +141,43 @@ def download(say: Say, deadline_s: float, release: str = RELEASE) -> Path:
 
 
 def _stream(url: str, into: Path, say: Say, deadline_s: float) -> str:
-    """Write a URL's body to a file and return its SHA-256. A timer closes the connection at the deadline."""
+    """Write a URL's body to a file and return its SHA-256."""
     digest, got, shown = hashlib.sha256(), 0, 0
-    with requests.get(url, stream=True, timeout=(10, 30)) as answer:
+    with (
+        requests.get(url, stream=True, timeout=(10, 30)) as answer,
+        _closed_after(answer, url, deadline_s),
+        into.open("wb") as file,
+    ):
         if answer.status_code != requests.codes.ok:
             raise NoServerError(f"{url} answered {answer.status_code}")
-        over = threading.Event()
+        for chunk in answer.iter_content(1 << 16):
+            file.write(chunk)
+            digest.update(chunk)
+            got += len(chunk)
+            if got - shown >= 1 << 21:
+                shown = got
+                say(f"fetched {got >> 20} MB")
+    return digest.hexdigest()
 
-        def give_up() -> None:
-            over.set()
-            answer.close()
 
-        alarm = threading.Timer(deadline_s, give_up)
-        alarm.daemon = True
-        alarm.start()
-        try:
-            with into.open("wb") as file:
-                for chunk in answer.iter_content(1 << 16):
-                    file.write(chunk)
-                    digest.update(chunk)
-                    got += len(chunk)
-                    if got - shown >= 1 << 21:
-                        shown = got
-                        say(f"fetched {got >> 20} MB")
-        finally:
-            alarm.cancel()
+@contextlib.contextmanager
+def _closed_after(answer: requests.Response, url: str, deadline_s: float) -> Iterator[None]:
+    """Close the connection at the deadline; NoServerError if the body then ended without an error."""
+    over = threading.Event()
+
+    def give_up() -> None:
+        over.set()
+        answer.close()
+
+    alarm = threading.Timer(deadline_s, give_up)
+    alarm.daemon = True
+    alarm.start()
+    try:
+        yield
+    finally:
+        alarm.cancel()
     if over.is_set():
         raise NoServerError(f"{url} took longer than {deadline_s:g} s")
-    return digest.hexdigest()
 
 
 def _published(release: str, name: str) -> str:

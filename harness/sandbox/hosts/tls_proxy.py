@@ -119,10 +119,9 @@ class TlsProxy:
             await asyncio.gather(inside.gone, link.gone)
         finally:
             for end in (inside, link):
-                if end.transport is not None:
-                    with contextlib.suppress(
-                        AttributeError
-                    ):  # Python before 3.11.5 cannot abort a closed TLS transport
+                # Python before 3.11.5 cannot abort a closed TLS transport.
+                with contextlib.suppress(AttributeError):
+                    if end.transport is not None:
                         end.transport.abort()
 
     async def _enter(self, agent: socket.socket, inside: _TlsEndpoint) -> None:

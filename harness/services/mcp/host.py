@@ -222,21 +222,21 @@ class ToolHost:
     # ---- questions of the servers
 
     async def _asked(self, server: ToolServer, question: Mapping[str, Any]) -> Mapping[str, Any]:
-        do = question["do"]
-        if do == "ready":
-            server.ready.set_result(int(question["port"]))
-        elif do == "begin":
-            name, arguments = str(question["name"]), dict(question["arguments"])
-            return self._gate.refusal(server.pid, name, arguments, bool(question["authorized"]))
-        elif do == "refused":
-            await self._offset(question["client"], int(question["written"]))
-            self._gate.written(server.pid, int(question["refusal"]))
-        elif do == "call":
-            return await self._called(server, str(question["name"]), dict(question["arguments"]))
-        elif do == "write":
-            await self._may_write(str(question["token"]), question["client"], int(question["written"]))
-        else:
-            await self._written(str(question["token"]), question["client"], int(question["written"]))
+        match question["do"]:
+            case "ready":
+                server.ready.set_result(int(question["port"]))
+            case "begin":
+                name, arguments = str(question["name"]), dict(question["arguments"])
+                return self._gate.refusal(server.pid, name, arguments, bool(question["authorized"]))
+            case "refused":
+                await self._offset(question["client"], int(question["written"]))
+                self._gate.written(server.pid, int(question["refusal"]))
+            case "call":
+                return await self._called(server, str(question["name"]), dict(question["arguments"]))
+            case "write":
+                await self._may_write(str(question["token"]), question["client"], int(question["written"]))
+            case _:
+                await self._written(str(question["token"]), question["client"], int(question["written"]))
         return {}
 
     async def _called(self, server: ToolServer, name: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
