@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import permutations
+from functools import partial
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,12 +22,26 @@ from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
 
 KEPT: Final = Path(__file__).with_name("gate_turns.json")
 TURN: Final = ("turn_s", "turn_least_s")
-TIMES: Final = (*TURN, "start_s", "start_least_s")
+OTHERS: Final = ("other_turns_s", "other_turns_least_s")
+TIMES: Final = (*TURN, *OTHERS, "start_s", "start_least_s")
 NUMBERS: Final = ("paid_calls", "usd", *TIMES)
 CELLS: Final = 40
 PAIRS: Final = 200
 SLOWER: Final = 1.3
 SLOWER_PAIRS: Final = 100
+MUCH_SLOWER: Final = 5.0
+ALIKE: Final = "s"
+ALIKE_REPEATS: Final = 2000
+SIMULATED: Final = (
+    (2.0, 0.05, 9),
+    (2.0, 0.05, 10),
+    (2.0, 0.08, 10),
+    (2.0, 0.1, 10),
+    (2.0, 0.1, 13),
+    (1.0, 0.05, 10),
+    (1.0, 0.08, 10),
+)
+"""Turns in seconds, how much they vary between repeats, and how many repeats."""
 
 Side = dict[Key, PlayedCell]
 
@@ -113,7 +128,16 @@ def false_alarms(pairs: Iterable[tuple[Side, Side]]) -> tuple[int, int]:
 
 def slower(cell: PlayedCell) -> PlayedCell:
     """The same cell with turns that take 30 % longer."""
-    return replace(cell, **{name: tuple(v * SLOWER for v in getattr(cell, name)) for name in TURN})
+    return _longer(cell, TURN, SLOWER)
+
+
+def others_slower(cell: PlayedCell) -> PlayedCell:
+    """The same cell with a recovery message, and turns beside the longest, that take five times as long."""
+    return _longer(cell, OTHERS, MUCH_SLOWER)
+
+
+def _longer(cell: PlayedCell, names: Iterable[str], times: float) -> PlayedCell:
+    return replace(cell, **{name: tuple(value * times for value in getattr(cell, name)) for name in names})
 
 
 def found_all_slower(pool: Mapping[str, PlayedCell], draw: random.Random, repeats: int) -> tuple[int, float]:
@@ -127,57 +151,100 @@ def found_all_slower(pool: Mapping[str, PlayedCell], draw: random.Random, repeat
     return found, named / SLOWER_PAIRS
 
 
-def found_slower(pool: Mapping[str, PlayedCell], draw: random.Random, repeats: int, slowed: str) -> int:
-    """In how many of 100 pairs the gate names the one of 40 cells whose turns take 30 % longer."""
+def found_slower(
+    pool: Mapping[str, PlayedCell],
+    draw: random.Random,
+    repeats: int,
+    slowed: str = ALIKE,
+    change: Callable[[PlayedCell], PlayedCell] = slower,
+) -> int:
+    """In how many of 100 pairs the gate names the one of 40 cells that changed."""
     found, chosen = 0, f"s{sorted(pool).index(slowed)}"
     for _ in range(SLOWER_PAIRS):
         before, after = (resampled(pool, draw, repeats) for _ in range(2))
         key = (chosen, "mine")
-        after[key] = slower(after[key])
+        after[key] = change(after[key])
         found += any(it.kind == "worse" and it.scenario == chosen for it in differences(before, after))
     return found
 
 
-def alike(name: str, pool: Mapping[str, PlayedCell], spread: float, draw: random.Random) -> dict[str, PlayedCell]:
-    """A pool of turns of 2 s, and starts of 0.3 s, with a known spread."""
-    starts = tuple(0.3 * draw.lognormvariate(0.0, spread) for _ in range(2000))
-    times = tuple(2.0 * draw.lognormvariate(0.0, spread) for _ in range(2000))
-    cell = next(iter(pool.values()))
-    made = replace(cell, scenario=name, results={"passed": 2000}, **dict.fromkeys(TURN, times))
-    made = replace(made, start_s=starts, start_least_s=starts)
-    return {name: replace(made, paid_calls=(1.0,) * 2000, usd=(0.0,) * 2000)}
+def alike(cell: PlayedCell, spread: float, draw: random.Random, turn_s: float = 2.0) -> dict[str, PlayedCell]:
+    """A pool of turns, and of starts and other turns of 0.3 s, with a known spread and without waits."""
+
+    def times(typical_s: float) -> tuple[float, ...]:
+        return tuple(typical_s * draw.lognormvariate(0.0, spread) for _ in range(ALIKE_REPEATS))
+
+    made = replace(cell, scenario=ALIKE, results={"passed": ALIKE_REPEATS})
+    made = replace(made, paid_calls=(1.0,) * ALIKE_REPEATS, usd=(0.0,) * ALIKE_REPEATS)
+    for names, typical_s in ((TURN, turn_s), (OTHERS, 0.3), (("start_s", "start_least_s"), 0.3)):
+        made = replace(made, **dict.fromkeys(names, times(typical_s)))
+    return {ALIKE: made}
+
+
+Row = tuple[str, Callable[[random.Random], object]]
+"""What is measured, and how."""
+
+
+def rows(campaigns: Sequence[Side]) -> Iterator[Row]:
+    """Every row of the tables."""
+    pool = pooled(campaigns)
+    yield from _alarms_of_played(campaigns)
+    for noise, repeats in product((0.0, 0.3), (1, 3, 10)):
+        yield f"false alarms, 40 cells, {repeats} repeats, noise {noise:.0%}", partial(_alarms, pool, repeats, noise)
+    for slowed in ("stall-once", "slow-2"):
+        yield (
+            f"30 % slower, played turns of {slowed}, 10 repeats",
+            partial(found_slower, pool, repeats=10, slowed=slowed),
+        )
+    yield from _found_in_simulated(next(iter(pool.values())))
+
+
+def _alarms_of_played(campaigns: Sequence[Side]) -> Iterator[Row]:
+    for repeats in (1, 3, 10):
+        cut = [first(side, repeats) for side in campaigns]
+        yield f"false alarms, pairs of played campaigns, {repeats} repeats", partial(_alarms_of_all, cut)
+    for repeats, times in ((1, 4), (2, 5)):
+        split = [regrouped(side, repeats, times) for side in campaigns]
+        yield f"the same as {6 * times} scenarios of {repeats} repeats", partial(_alarms_of_all, split)
+
+
+def _alarms_of_all(campaigns: Sequence[Side], draw: random.Random) -> tuple[int, int]:
+    return false_alarms(permutations(campaigns, 2))
+
+
+def _alarms(pool: Mapping[str, PlayedCell], repeats: int, noise: float, draw: random.Random) -> tuple[int, int]:
+    sides = ((resampled(pool, draw, repeats, noise), resampled(pool, draw, repeats, noise)) for _ in range(PAIRS))
+    return false_alarms(sides)
+
+
+def _found_in_simulated(cell: PlayedCell) -> Iterator[Row]:
+    for turn_s, spread, repeats in SIMULATED:
+        says = f"30 % slower, turns of {turn_s:g} s, spread {spread:.0%}, {repeats} repeats"
+        yield (
+            says,
+            lambda draw, it=(spread, turn_s, repeats): found_slower(alike(cell, it[0], draw, it[1]), draw, it[2]),
+        )
+    for spread in (0.05, 0.3):
+        says = f"others 5 times slower, spread {spread:.0%}, 10 repeats"
+        yield says, lambda draw, it=spread: found_slower(alike(cell, it, draw), draw, 10, change=others_slower)
+    for spread, repeats in ((0.05, 1), (0.05, 3), (0.1, 1), (0.1, 3)):
+        says = f"all 30 % slower, spread {spread:.0%}, {repeats} repeats"
+        yield says, lambda draw, it=(spread, repeats): found_all_slower(alike(cell, it[0], draw), draw, it[1])
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print the rows; each has draws of its own, so that one alone is the same."""
     options = argparse.ArgumentParser()
     options.add_argument("--collect", type=Path)
+    options.add_argument("--only", default="", metavar="TEXT", help="only rows whose name has this text")
     chosen = options.parse_args()
     if chosen.collect:
         collect(chosen.collect)
     campaigns = kept_campaigns()
-    pool, draw = pooled(campaigns), random.Random(1)  # noqa: S311  a simulation
     print(f"{len(campaigns)} campaigns played, {len(campaigns[0])} scenarios, 10 repeats each")
-    for repeats in (1, 3, 10):
-        played = ((first(a, repeats), first(b, repeats)) for a, b in permutations(campaigns, 2))
-        print(f"false alarms, pairs of played campaigns, {repeats} repeats:", *false_alarms(played))
-    for repeats, times in ((1, 4), (2, 5)):
-        split = ((regrouped(a, repeats, times), regrouped(b, repeats, times)) for a, b in permutations(campaigns, 2))
-        print(f"the same as {6 * times} scenarios of {repeats} repeats:", *false_alarms(split))
-    for noise in (0.0, 0.3):
-        for repeats in (1, 3, 10):
-            pairs = (
-                (resampled(pool, draw, repeats, noise), resampled(pool, draw, repeats, noise)) for _ in range(PAIRS)
-            )
-            print(f"false alarms, 40 cells, {repeats} repeats, noise {noise:.0%}:", *false_alarms(pairs))
-    for slowed in ("stall-once", "slow-2"):
-        print(f"30 % slower, played turns of {slowed}, 10 repeats:", found_slower(pool, draw, 10, slowed))
-    for spread, repeats in ((0.05, 8), (0.05, 10), (0.08, 10), (0.1, 10), (0.1, 13), (0.15, 20)):
-        made = alike("s", pool, spread, draw)
-        print(f"30 % slower, spread {spread:.0%}, {repeats} repeats:", found_slower(made, draw, repeats, "s"))
-    for spread, repeats in ((0.05, 1), (0.05, 3), (0.1, 1), (0.1, 3)):
-        said = found_all_slower(alike("s", pool, spread, draw), draw, repeats)
-        print(f"all 30 % slower, spread {spread:.0%}, {repeats} repeats:", *said)
+    for name, measure in rows(campaigns):
+        if chosen.only in name:
+            print(f"{name}:", measure(random.Random(name)), flush=True)  # noqa: S311  a simulation
 
 
 if __name__ == "__main__":

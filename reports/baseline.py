@@ -25,8 +25,8 @@ LARGEST = 999_999
 Number = Annotated[int | float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 Numbers = Number | list[Number] | Literal["unknown"]
 """One number, if all repeats have the same; `unknown`: it was not measured."""
-MEASURED = ("paid_calls", "usd", "start_s", "turn_s")
-TIMES = ("start_s", "turn_s")
+TIMES = ("start_s", "turn_s", "other_turns_s")
+MEASURED = ("paid_calls", "usd", *TIMES)
 
 
 class _Strict(BaseModel):
@@ -48,6 +48,8 @@ class BaselineCell(_Strict):
     start_s: Numbers | None = None
     """Fewer than `repeats` if some had no request. None: the file is of before it was measured."""
     turn_s: Numbers
+    other_turns_s: Numbers | None = None
+    """All turns but the longest, with the recovery message. None: the file is of before it was measured."""
     bound_s: Number | None = None
     """The time that a turn may take. None: the file is of before it was kept, or repeats had several."""
 
@@ -76,6 +78,7 @@ class Floors(_Strict):
     usd: Number | None = None
     start_s: Number | None = None
     turn_s: Number | None = None
+    other_turns_s: Number | None = None
 
 
 class Baseline(_Strict):
@@ -185,6 +188,7 @@ def _written(cell: PlayedCell) -> BaselineCell:
         usd=_folded(cell.usd, cell.decided, 6),
         start_s=_starts(cell),
         turn_s=_folded(cell.turn_s, cell.decided, 3),
+        other_turns_s=_folded(cell.other_turns_s, cell.decided, 3),
         bound_s=cell.bound_s,
     )
 
@@ -212,13 +216,14 @@ def _played(scenario: str, agent: str, cell: BaselineCell) -> PlayedCell:
         tuple(cell.violated),
         paid_calls=_unfolded(cell.paid_calls, cell.repeats),
         usd=_unfolded(cell.usd, cell.repeats),
-        start_s=_unfolded("unknown" if cell.start_s is None else cell.start_s, cell.repeats),
+        start_s=_unfolded(cell.start_s, cell.repeats),
         turn_s=_unfolded(cell.turn_s, cell.repeats),
+        other_turns_s=_unfolded(cell.other_turns_s, cell.repeats),
         bound_s=cell.bound_s,
     )
 
 
-def _unfolded(value: Numbers, repeats: int) -> tuple[float, ...]:
-    if value == "unknown":
+def _unfolded(value: Numbers | None, repeats: int) -> tuple[float, ...]:
+    if value is None or value == "unknown":
         return ()
     return tuple(value) if isinstance(value, list) else (float(value),) * repeats

@@ -226,7 +226,7 @@ def _tested(
 def _together(tested: Iterable[_Tested]) -> Iterator[_Tested]:
     """Each quantity of all cells of an agent: the sum of their medians, or the mean of each repeat."""
     groups: dict[tuple[str, str], list[_Tested]] = {}
-    for it in tested:
+    for it in (it for it in tested if it.quantity.pooled):
         groups.setdefault((it.agent, it.quantity.name), []).append(it)
     for alike in groups.values():
         if len(alike) > 1:

@@ -1,6 +1,6 @@
 """The numbers of a run: computed once from its history, so that a report of many runs keeps no history."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,18 +28,22 @@ class RunNumbers:
     times: tuple[tuple[str, float], ...]
     """Each measured time: its measure, and seconds."""
     lasted_s: float
-    turn_least_s: float | None
+    turn_least_s: float | None = None
     """The longest turn, without the waits for a processor."""
-    start_least_s: float | None
+    start_least_s: float | None = None
     """The longest start, without them."""
-    recorded: bool
+    other_turns_s: float | None = None
+    """All turns but the longest, with the recovery message; None if no turn ended."""
+    other_turns_least_s: float | None = None
+    """The same without the waits for a processor."""
+    recorded: bool = True
     """Whether anything happened."""
     bound_s: float | None = None
     """The time after which a turn was stopped."""
 
     def unless_skipped(self, judgement: Judgement) -> "RunNumbers":
         """These numbers; of a skipped run only its length."""
-        return RunNumbers({}, (), self.lasted_s, None, None, self.recorded) if judgement.skipped else self
+        return RunNumbers({}, (), self.lasted_s, recorded=self.recorded) if judgement.skipped else self
 
 
 def numbers_of(history: History) -> RunNumbers:
@@ -49,8 +53,10 @@ def numbers_of(history: History) -> RunNumbers:
         _columns(history),
         tuple(times(history)),
         lasted_s,
-        _least_s(history),
+        worst_turn_s(history, without_waits=True),
         longest_start_s(history, without_waits=True),
+        _rounded(other_turns_s(history)),
+        other_turns_s(history, without_waits=True),
         bool(history.events),
         history.run.turn_s,
     )
@@ -70,10 +76,6 @@ def _columns(history: History) -> dict[str, Any]:
         "wasted_usd": wasted_usd(history),
         "prices": " ".join(price_notes(played_ledger(history))),
     }
-
-
-def _least_s(history: History) -> float | None:
-    return worst_turn_s(history, lambda turn, end_s: history.cpu_wait(turn.start_s, end_s).total_s)
 
 
 def times(history: History) -> Iterator[tuple[str, float]]:
@@ -148,11 +150,24 @@ def waited(history: History) -> dict[str, Any]:
     }
 
 
-def worst_turn_s(history: History, without_s: Callable[[Turn, float], float] = lambda *_: 0.0) -> float | None:
-    """The longest turn of the scenario; `without_s` is the part of a turn, which ends at that time, to leave out."""
-    ended = [(turn, turn.end.at_s) for turn in history.turns if not turn.recovery and turn.end is not None]
-    times = (max(0.0, (turn.duration_s or 0.0) - without_s(turn, end_s)) for turn, end_s in ended)
-    return max(times, default=None)
+def worst_turn_s(history: History, *, without_waits: bool = False) -> float | None:
+    """The longest turn of the scenario, with or without the waits for a processor."""
+    return max(_turn_times(history, without_waits=without_waits), default=None)
+
+
+def other_turns_s(history: History, *, without_waits: bool = False) -> float | None:
+    """All turns but the longest of the scenario, and the recovery message; None if no turn ended."""
+    times = list(_turn_times(history, without_waits=without_waits))
+    recovered = _turn_times(history, recovery=True, without_waits=without_waits)
+    return sum(times) - max(times) + sum(recovered) if times else None
+
+
+def _turn_times(history: History, *, recovery: bool = False, without_waits: bool) -> Iterator[float]:
+    """How long each turn took that ended."""
+    for turn in history.turns:
+        if turn.end is not None and turn.recovery == recovery:
+            waited_s = history.cpu_wait(turn.start_s, turn.end.at_s).total_s if without_waits else 0.0
+            yield max(0.0, (turn.duration_s or 0.0) - waited_s)
 
 
 def longest_start_s(history: History, *, without_waits: bool = False) -> float | None:

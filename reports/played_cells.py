@@ -38,6 +38,9 @@ class PlayedCell:
     turn_s: tuple[float, ...] = ()
     turn_least_s: tuple[float, ...] = ()
     """The same without the time for which the agent waited for a processor; empty: not known."""
+    other_turns_s: tuple[float, ...] = ()
+    """All turns but the longest, with the recovery message."""
+    other_turns_least_s: tuple[float, ...] = ()
     start_s: tuple[float, ...] = ()
     """One per decided repeat that has a start; a repeat without a request has none."""
     start_least_s: tuple[float, ...] = ()
@@ -108,6 +111,8 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         usd=_column(rows, "cost_usd"),
         turn_s=_column(rows, "turn_s"),
         turn_least_s=_whole([it.turn_least_s for it in decided]),
+        other_turns_s=_whole([it.other_turns_s for it in decided]),
+        other_turns_least_s=_whole([it.other_turns_least_s for it in decided]),
         start_s=_column([it.columns for it in started], "start_s"),
         start_least_s=_whole([it.start_least_s for it in started]),
         bound_s=_common({it.bound_s for it in decided}),

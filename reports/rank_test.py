@@ -5,6 +5,7 @@ sides, ties included. It assumes nothing of the values but that repeats of the s
 """
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,8 @@ MOST_REPEATS = 1000
 ROUNDED = 1e-12
 """The pooled test tells no smaller chance."""
 FRACTION_BITS = 80
+_Part = tuple[tuple[int, ...], int]
+"""Ranks in order, and how many of them are of the second side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +40,44 @@ def pooled_test(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> Ran
 
     The distribution of the sum is exact too, but for a rounding far below `ROUNDED`.
     """
-    parts: list[list[int]] = []
+    parts: list[_Part] = []
     reached, least_p = 0, 1.0
     for before, after in pairs:
         ranks = _doubled_ranks([*before, *after])
-        parts.append(_chances(tuple(sorted(ranks)), len(after)))
-        reached += sum(ranks[len(before) :])
-        least_p *= parts[-1][-1] / (1 << FRACTION_BITS)
-    p = sum(_of_all(parts)[reached:]) / (1 << FRACTION_BITS)
+        parts.append((tuple(sorted(ranks)), len(after)))
+        reached += sum(ranks[len(before) :]) - _least(*parts[-1])
+        least_p *= _chances(*parts[-1])[-1] / (1 << FRACTION_BITS)
+    p = sum(_of_all(tuple(sorted(parts)))[reached:]) / (1 << FRACTION_BITS)
     return RankTest(min(1.0, max(least_p, ROUNDED, p)), max(least_p, ROUNDED))
 
 
 @lru_cache(maxsize=512)
 def _chances(ranks: tuple[int, ...], chosen: int) -> list[int]:
-    """The chance of each sum of `chosen` of these ranks, in units of `2 ** -FRACTION_BITS`; the last is not 0."""
+    """The chance of each sum of `chosen` of these ranks, from the least sum on, in units of `2 ** -FRACTION_BITS`.
+
+    The last is not 0.
+    """
     every = math.comb(len(ranks), chosen)
-    return [(ways << FRACTION_BITS) // every for ways in _ways(ranks, chosen)]
+    return [(ways << FRACTION_BITS) // every for ways in _ways(ranks, chosen)[_least(ranks, chosen) :]]
 
 
-def _of_all(parts: list[list[int]]) -> list[int]:
-    """The chance of each sum of all parts. Neighbours are joined, so that long ones are joined few times."""
-    while len(parts) > 1:
-        parts = [_of_both(*parts[at : at + 2]) if parts[at + 1 :] else parts[at] for at in range(0, len(parts), 2)]
-    return parts[0]
+def _least(ranks: tuple[int, ...], chosen: int) -> int:
+    """The least sum of `chosen` of these ranks, which are in order."""
+    return sum(ranks[:chosen])
+
+
+@lru_cache(maxsize=16)
+def _of_all(parts: tuple[_Part, ...]) -> list[int]:
+    """The chance of each sum of all parts, from the least on.
+
+    Neighbours are joined, so that long ones are joined few times. The result is kept: the test of the other side, if it
+    has as many repeats, needs the same.
+    """
+    chances = [_chances(*part) for part in parts]
+    while len(chances) > 1:
+        pairs = (chances[at : at + 2] for at in range(0, len(chances), 2))
+        chances = [_of_both(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
+    return chances[0]
 
 
 def _of_both(first: list[int], second: list[int]) -> list[int]:
@@ -122,7 +140,8 @@ def _able(tests: Sequence[RankTest], rate: float) -> list[int]:
 
 def _doubled_ranks(values: Sequence[float]) -> list[int]:
     """Twice the rank of each value; equal values share the mean of their ranks."""
-    return [sum(other < value for other in values) + sum(other <= value for other in values) + 1 for value in values]
+    ordered = sorted(values)
+    return [bisect_left(ordered, value) + bisect_right(ordered, value) + 1 for value in values]
 
 
 @lru_cache(maxsize=512)

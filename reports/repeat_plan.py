@@ -43,8 +43,9 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Itera
 def _tests(known: Sequence[PlayedCell]) -> int:
     """One for each number of a cell, and one for each number of all cells of an agent."""
     each = sum(not quantity.together for quantity in QUANTITIES.values())
+    pooled = sum(quantity.pooled for quantity in QUANTITIES.values())
     agents = Counter(cell.agent for cell in known).values()
-    return len(known) * each + sum(len(QUANTITIES) if cells > 1 else len(QUANTITIES) - each for cells in agents)
+    return len(known) * each + sum(pooled if cells > 1 else len(QUANTITIES) - each for cells in agents)
 
 
 def _for_test(kept: int, repeat: int, tests: int, rate: float) -> str:
