@@ -31,6 +31,8 @@ from wedgehog.reports.timeline_svg import event_id, timeline_figure
 from wedgehog.reports.words import brief, count, many, money, one_line, seconds
 
 EVIDENCE_SHOWN = 4
+EVIDENCE_LINKED = 500
+"""So many pieces of evidence of a verdict have a link; all but the first few are folded."""
 
 TEXT_SHOWN = 4_000
 """So many characters of an answer or an error are in the page."""
@@ -169,15 +171,24 @@ class _PlayedRun:
         return [events[i] for i in verdict.evidence if 0 <= i < len(events)]
 
     def _evidence(self, verdict: Verdict) -> Markup:
-        """The events that prove a verdict, each linked to the list; the end of a long list is counted."""
+        """The events that prove a verdict, each linked to the list; the end of a long list is folded."""
         found = self._found(verdict)
-        shown: list[object] = []
-        for event in found[:EVIDENCE_SHOWN]:
+        shown = self._links(found[:EVIDENCE_SHOWN])
+        if len(found) <= EVIDENCE_SHOWN:
+            return shown
+        left = len(found) - EVIDENCE_LINKED
+        rest = f", and {left:,} more in verdicts.json" if left > 0 else ""
+        links = self._links(found[EVIDENCE_SHOWN:EVIDENCE_LINKED])
+        folded = tag("details", tag("summary", "show them"), links, rest, class_="more")
+        return text([shown, f", and {len(found) - EVIDENCE_SHOWN:,} more", folded])
+
+    def _links(self, found: Sequence[Event]) -> Markup:
+        links: list[object] = []
+        for event in found:
             words = f"#{event.id} {event.kind.replace('_', ' ')} {_at(event)}"
             known = event.id in self.shown.ids
-            shown += [", ", tag("a", words, href=f"#{event_id(self.id, event.id)}") if known else words]
-        more = f", and {len(found) - EVIDENCE_SHOWN:,} more" if len(found) > EVIDENCE_SHOWN else ""
-        return text([*shown[1:], more])
+            links += [", ", tag("a", words, href=f"#{event_id(self.id, event.id)}") if known else words]
+        return text(links[1:])
 
     @cached_property
     def shown(self) -> ListedEvents:
@@ -213,7 +224,9 @@ class _PlayedRun:
     @cached_property
     def linked(self) -> frozenset[int]:
         """The events to which the table of invariants links."""
-        return frozenset(event.id for one in self.run.judgement.verdicts for event in self._found(one)[:EVIDENCE_SHOWN])
+        return frozenset(
+            event.id for one in self.run.judgement.verdicts for event in self._found(one)[:EVIDENCE_LINKED]
+        )
 
     def _timeline(self) -> Markup | None:
         judged, bad = self.run.judgement, frozenset(self.violating)

@@ -18,6 +18,7 @@ from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.reports import write_folder
 from wedgehog.reports.event_list import FIRST, LAST, listed, violations
 from wedgehog.reports.lanes import LaneItem, lanes, span_of
+from wedgehog.reports.run_section import EVIDENCE_LINKED
 from wedgehog.reports.timeline_svg import TICKS, timeline_figure
 
 from .conftest import Campaign, HandClock, Telling, dangling, judgement, storm
@@ -217,3 +218,33 @@ def test_in_the_page_evidence_leads_to_its_event_and_its_place(campaign: Campaig
     item = re.search(rf'<li id="run-1-e{refusal.id}" class="violating">.*?</li>', page)
     assert item and "violates tool_call_pairing" in re.sub("<[^>]+>", "", item[0])
     assert f'href="#run-1-p{refusal.id}"' in item[0] and f'id="run-1-p{refusal.id}"' in page
+
+
+def test_in_the_page_each_piece_of_evidence_has_a_link_to_its_event(campaign: Campaign):
+    """The first ones stand in the table, the rest is folded; a link leads to an event of the list."""
+    told = _told(storm(300, "buggy"))
+    proof = list(told.of(ReplyStarted))[:300]
+    verdict = fail("300 paid calls, 13 allowed", proof).named("paid_call_bound")
+    wanted = judgement("x", "buggy", "fail", violated=("paid_call_bound",), verdicts=(verdict,))
+    campaign.run(wanted, storm(300, "buggy"))
+    write_all(campaign.folder)
+    page = (campaign.folder / "report.html").read_text(encoding="utf-8")
+    folded = re.search(r"and 296 more<details.*?</details>", page)
+    assert folded and folded[0].count("<a href=") == 296
+    links = re.findall(r'<a href="#(run-1-e\d+)"', page)
+    assert {f"run-1-e{event.id}" for event in proof} <= set(links)
+    assert all(f'<li id="{link}"' in page for link in links)
+    listed = re.search(r'<ol class="events">.*?</ol>', page, re.DOTALL)
+    assert listed and "left out here" in listed[0]
+
+
+def test_in_the_page_the_links_to_evidence_have_an_end(campaign: Campaign):
+    """The rest of a very long storm is in verdicts.json, so that the page stays small."""
+    proof = list(_told(storm(700, "buggy")).of(ReplyStarted))[:700]
+    verdict = fail("700 paid calls", proof).named("paid_call_bound")
+    campaign.run(judgement("x", "b", "fail", violated=("paid_call_bound",), verdicts=(verdict,)), storm(700, "buggy"))
+    write_all(campaign.folder)
+    page = (campaign.folder / "report.html").read_text(encoding="utf-8")
+    folded = re.search(r"and 696 more<details.*?</details>", page)
+    assert folded and folded[0].count("<a href=") == EVIDENCE_LINKED - 4
+    assert folded[0].endswith(f", and {700 - EVIDENCE_LINKED} more in verdicts.json</details>")
