@@ -227,7 +227,7 @@ def test_in_the_page_each_piece_of_evidence_has_a_link_to_its_event(campaign: Ca
     verdict = fail("300 paid calls, 13 allowed", proof).named("paid_call_bound")
     wanted = judgement("x", "buggy", "fail", violated=("paid_call_bound",), verdicts=(verdict,))
     campaign.run(wanted, storm(300, "buggy"))
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     page = (campaign.folder / "report.html").read_text(encoding="utf-8")
     folded = re.search(r"and 296 more<details.*?</details>", page)
     assert folded and folded[0].count("<a href=") == 296
@@ -243,7 +243,7 @@ def test_in_the_page_the_links_to_evidence_have_an_end(campaign: Campaign):
     proof = list(_told(storm(700, "buggy")).of(ReplyStarted))[:700]
     verdict = fail("700 paid calls", proof).named("paid_call_bound")
     campaign.run(judgement("x", "b", "fail", violated=("paid_call_bound",), verdicts=(verdict,)), storm(700, "buggy"))
-    write_all(campaign.folder)
+    write_folder(campaign.folder)
     page = (campaign.folder / "report.html").read_text(encoding="utf-8")
     folded = re.search(r"and 696 more<details.*?</details>", page)
     assert folded and folded[0].count("<a href=") == EVIDENCE_LINKED - 4
