@@ -5,6 +5,7 @@ from statistics import median
 
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, StoredCampaign, agent_order
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell, cells_of
+from wedgehog.reports.result_category import verdict_category
 from wedgehog.reports.words import count, many, money, seconds
 
 OVER_OWN_LIMITS = "Over their own limits, which are not judged here"
@@ -17,9 +18,10 @@ MUCH_DEARER = 2.0
 def side_by_side(campaign: StoredCampaign) -> Iterator[tuple[int, str]]:
     """The totals of each agent (depth 0), then each scenario in which they differ (0) with a sentence for each (1).
 
+    The verdict counts, whatever is expected, as in a comparison of two runs.
     Nothing for one agent. The variants of a specimen have a table of their own.
     """
-    cells = {key: cell for key, cell in cells_of(campaign).items() if not _is_variant(campaign, key)}
+    cells = {key: cell for key, cell in cells_of(campaign, verdict_category).items() if not _is_variant(campaign, key)}
     if len({agent for _, agent in cells}) > 1:
         yield from ((0, line) for line in total_lines(cells.values()))
         for scenario, alike in _apart(cells):

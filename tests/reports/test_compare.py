@@ -182,6 +182,27 @@ def test_an_agent_with_the_name_of_a_variant_stands_there_too(tmp_path):
     assert [line.partition(":")[2][:20] for line in lines] == [" passed 1 of 1 scena"] * 2
 
 
+def test_an_expected_fail_counts_side_by_side_as_in_a_comparison(tmp_path):
+    """Totals count the verdict, so that `passed` has one meaning: a known or expected fail is no pass."""
+    campaign = Campaign(tmp_path / "both")
+    for agent, expected in (("first", "pass"), ("second", "fail: turn_deadline")):
+        late = LATE if agent == "second" else {}
+        campaign.run(judgement("s", agent, "fail" if late else "pass", expected, **late), calls(2))
+        campaign.run(judgement("k", agent, "fail", known="since May", **LATE), calls(2))
+    lines = [line for _, line in side_by_side(load(campaign.folder))]
+    assert [line.partition(",")[0] for line in lines] == [
+        "first: passed 1 of 2 scenarios",
+        "second: passed 0 of 2 scenarios",
+        "s:",
+        "first: passed 1 of 1",
+        "second: failed 1 of 1",
+    ]
+    assert all(
+        f": {line}" in compared("first", "second", "--in", campaign.folder).stdout
+        for line in ("passed 1 of 2 scenarios", "passed 0 of 2 scenarios")
+    )
+
+
 def test_agents_stand_side_by_side_in_the_report(two_agents):
     """Totals of each, and the sentences only of the scenario that tells them apart."""
     write_folder(two_agents.folder)
