@@ -64,7 +64,7 @@ def fuzz(
 
     Exit code: 0 no failure, 1 a failure, 2 bad usage, 3 nothing could be decided.
     """
-    from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions, known_faults, seconds
+    from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions, budget_s, known_faults
     from wedgehog.harness.run.campaign_options import Options, usual_jobs
     from wedgehog.harness.run.plugins import load_plugins
     from wedgehog.harness.run.selection import named_agent
@@ -74,9 +74,9 @@ def fuzz(
         if len(agent) > 2:
             raise ValueError("--agent: one agent, or two to find where they differ")
         agents = tuple(map(named_agent, agent))
-        budget_s = seconds(budget or ("1h" if most else "60s"))
+        lasts_s = budget_s(budget or ("1h" if most else "60s"))
         more = known_faults(also or ())
-        asked = FuzzOptions(agents, tuple(agent), budget_s, into, worst, again, world, jobs, most, more)
+        asked = FuzzOptions(agents, tuple(agent), lasts_s, into, worst, again, world, jobs, most, more)
         words = shlex.join(["wedgehog", *sys.argv[1:]])
         search = Fuzz(asked, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
         interrupted = run_until_stopped(search.run(), "interrupted; what was found is saved")

@@ -262,8 +262,16 @@ def _words(line: Mapping[str, object]) -> str:
     return shown.strip()
 
 
+def budget_s(text: str) -> float:
+    """The budget after `--budget`. Errors: ValueError, which names the option."""
+    try:
+        return seconds(text)
+    except ValueError as wrong:
+        raise ValueError(f"--budget: {wrong}") from None
+
+
 def seconds(text: str) -> float:
-    """A budget such as `60s`, `5m`, `1h` or `90`, in seconds. Errors: ValueError."""
+    """A time such as `60s`, `5m`, `1h` or `90`, in seconds. Errors: ValueError."""
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
     try:
@@ -271,7 +279,7 @@ def seconds(text: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found < 1e6:
-        raise ValueError(f"--budget: expected a time such as 60s, 5m or 1h, found {text!r}")
+        raise ValueError(f"expected a time such as 60s, 5m or 1h, found {text!r}")
     return found
 
 

@@ -41,7 +41,7 @@ def _seconds(text: str) -> float:
     try:
         return seconds(text)
     except ValueError as wrong:
-        raise ArgumentTypeError(str(wrong).removeprefix("--budget: ")) from None
+        raise ArgumentTypeError(str(wrong)) from None
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -177,3 +177,4 @@ def test_a_budget_that_is_no_time_is_one_line(pytester: pytest.Pytester):
     done = pytester.runpytest_inprocess("--wedgehog-budget", "soon")
     assert done.ret == pytest.ExitCode.USAGE_ERROR
     done.stderr.fnmatch_lines(["*--wedgehog-budget: expected a time such as 60s, 5m or 1h, found 'soon'"])
+    assert " --budget" not in done.stderr.str()
