@@ -74,7 +74,7 @@ def _call_row(call: Call, spent: Ledger) -> tuple[Any, ...]:
         at.max_tokens,
         call.input_tokens,
         call.output_tokens,
-        [call.ended.stop] if call.ended else [],
+        [call.ended.stop] if call.ended and call.whole else [],
         took_s(call),
         call.refused.status if call.refused else 200 if call.paid else None,
         _error(call),

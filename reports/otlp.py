@@ -213,7 +213,7 @@ def _as_json(span: _Span, trace: str, zero_ns: int) -> dict[str, Any]:
 
 
 def _attributes(values: Mapping[str, object]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": _value(value)} for key, value in values.items() if value is not None]
+    return [{"key": key, "value": _value(value)} for key, value in values.items() if value not in (None, [])]
 
 
 def _value(value: object) -> dict[str, Any]:

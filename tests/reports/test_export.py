@@ -244,8 +244,17 @@ def test_a_fault_is_an_event_of_the_call_that_it_hit(campaign: Campaign):
         assert int(span["startTimeUnixNano"]) <= int(struck["timeUnixNano"]) <= int(span["endTimeUnixNano"])
     assert not calls[2]["status"] and not calls[2]["events"]
     rows = call_rows(read_run(folder))
-    wanted = {key for key, value in rows[0].items() if value is not None} | {"gen_ai.conversation.id"}
+    wanted = {key for key, value in rows[0].items() if value not in (None, [])} | {"gen_ai.conversation.id"}
     assert set(_values(calls[0]["attributes"])) == wanted
+
+
+def test_a_reply_that_did_not_arrive_has_no_finish_reason(campaign: Campaign):
+    """What the script would have said never reached the agent; the type of the error says how the reply ended."""
+    folder = campaign.run(storm_judgement(), storm(1, "buggy"))
+    stalled, whole = (_values(it["attributes"]) for it in _otlp(folder) if it["name"].startswith("chat"))
+    assert "gen_ai.response.finish_reasons" not in stalled and stalled["error.type"] == "stalled"
+    assert "gen_ai.response.finish_reasons" in whole
+    assert [row["gen_ai.response.finish_reasons"] for row in call_rows(read_run(folder))] == [[], ["end"]]
 
 
 def test_the_times_are_those_of_the_wall_clock(campaign: Campaign):
