@@ -16,7 +16,6 @@ import hashlib
 import platform
 import time
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -38,7 +37,7 @@ from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario.trigger import AtReply
 from wedgehog.harness.sim.byte_stream import ByteStreamEnd
-from wedgehog.harness.sim.clock import EPOCH, SimClock
+from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.net import Net
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld
@@ -191,26 +190,6 @@ AGENTS: Final[dict[str, Callable[[str], Awaitable[list[str]]]]] = {
 }
 
 
-class LoopClock:
-    """The running loop's time, for a loop that is not a `SimLoop`."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._zero = self._loop.time()
-
-    def now(self) -> float:
-        """Seconds since this clock was made."""
-        return self._loop.time() - self._zero
-
-    def wall(self) -> datetime:
-        """The start, and the seconds since then."""
-        return EPOCH + timedelta(seconds=self.now())
-
-    async def sleep(self, seconds: float) -> None:
-        """Sleep on the loop."""
-        await asyncio.sleep(seconds)
-
-
 async def play(agent: str) -> tuple[list[str], History, float]:
     """Play the scenario: what went wrong for the agent, the history, and the virtual seconds that it took."""
     return await play_on(SimNetwork(), SimClock(), agent)
@@ -266,7 +245,7 @@ def on_looptime(agent: str) -> Callable[[], list[Verdict]]:
 
 
 async def _on_loopback(agent: str) -> tuple[list[str], History, float]:
-    return await play_on(EmbeddedNetwork(), LoopClock(), agent)
+    return await play_on(EmbeddedNetwork(), SimClock(), agent)
 
 
 def judge(history: History) -> list[Verdict]:

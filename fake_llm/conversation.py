@@ -75,3 +75,13 @@ class Conversation:
     max_tokens: int | None = None
     schema: Mapping[str, Any] | None = None
     copies: int = 1
+
+    @property
+    def system(self) -> str:
+        """Its system text."""
+        return "\n".join([message.text for message in self.messages if message.role == "system"])
+
+    @property
+    def text(self) -> str:
+        """The text of all messages, without results of tools."""
+        return "\n".join([message.text for message in self.messages])

@@ -39,7 +39,7 @@ def result_category(judgement: Judgement) -> ResultCategory:
         return "skipped"
     if judgement.matrix_only:
         return "shown"
-    if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
+    if judgement.in_order:
         return "passed"
     if judgement.verdict == "error":
         return "error"

@@ -158,8 +158,8 @@ class Positions:
 
     def tokens_in_text(self, conversation: Conversation) -> tuple[str, ...]:
         """`turn.step.call` of each result in the messages' texts: what a command printed, not the command itself."""
-        texts = "\n".join([message.text for message in conversation.messages])
-        found = re.finditer(rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+){_PRINTED}", texts, re.IGNORECASE)
+        token = rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+){_PRINTED}"
+        found = re.finditer(token, conversation.text, re.IGNORECASE)
         return tuple(dict.fromkeys(".".join(token.groups()) for token in found))
 
     def _find(self, text: str) -> tuple[str, ...] | None:

@@ -29,7 +29,7 @@ _SYSTEM_CHARS, _FRAME_CHARS = 100, 80
 
 def fingerprint(conversation: Conversation) -> str:
     """What the beginnings of two system texts share: all but dates, times and ids."""
-    return _of_opening("\n".join([message.text for message in conversation.messages if message.role == "system"])[:200])
+    return _of_opening(conversation.system[:200])
 
 
 @lru_cache(maxsize=256)  # an agent has few system texts
@@ -248,8 +248,7 @@ class SideConversations:
 
     def _quotes_a_summary(self, conversation: Conversation) -> bool:
         """Whether it holds the reply to a background call: a summary in the place of messages."""
-        texts = "\n".join([message.text for message in conversation.messages])
-        return not self._summaries.isdisjoint(notes_in(self.salt, texts))
+        return not self._summaries.isdisjoint(notes_in(self.salt, conversation.text))
 
 
 def _opening(conversation: Conversation) -> tuple[str, str]:

@@ -162,8 +162,7 @@ class ConversationWhen(ConfigModel):
 
     def holds(self, conversation: Conversation) -> bool:
         """Whether a request belongs to it."""
-        system = "\n".join([message.text for message in conversation.messages if message.role == "system"])
-        texts = {"system": system, "opening": root_of(conversation), "model_name": conversation.model}
+        texts = {"system": conversation.system, "opening": root_of(conversation), "model_name": conversation.model}
         named = {tool.name for tool in conversation.tools}
         return named.issuperset(self.tools or ()) and all(
             matches(pattern, text) for key, text in texts.items() if (pattern := getattr(self, key)) is not None

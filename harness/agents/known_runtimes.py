@@ -161,7 +161,7 @@ def _pip(runtime: Runtime, version: str, place: Path, report: Callable[[str], No
     venv.create(place / "venv", with_pip=True, symlinks=sys.platform != "win32")
     packages = _packages(runtime, version)
     report(f"pip install {' '.join(packages)}")
-    python = place / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    python = bin_of(place, runtime) / "python"
     quiet = ["--quiet", "--disable-pip-version-check", "--no-input"]
     _run([str(python), "-m", "pip", "install", *quiet, *packages], place)
 

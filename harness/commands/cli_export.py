@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from wedgehog.harness.commands.console import err, user_mistakes
+from wedgehog.harness.commands.console import RunArgument, err, user_mistakes
 
 OPEN_IN = {"perfetto": "open it at https://ui.perfetto.dev", "otlp": "one ExportTraceServiceRequest in JSON"}
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
+    folder: RunArgument,
     cells: Annotated[
         list[str] | None,
         typer.Argument(metavar="CELL", help="Only these runs: SCENARIO, or SCENARIO/AGENT as in the run folder."),

@@ -11,6 +11,7 @@ from wedgehog.harness.commands.console import (
     INTERRUPTED,
     JobsOption,
     NetworkOption,
+    OutOption,
     PluginOption,
     Stdout,
     err,
@@ -37,7 +38,7 @@ def fuzz(
         bool, typer.Option("--again", help="Forget what earlier searches tried; keep what they found.")
     ] = False,
     into: Annotated[Path, typer.Option(help="The folder of found scenarios and of what was tried.")] = Path("fuzz"),
-    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    out: OutOption = Path("runs"),
     network: NetworkOption = "auto",
     world: Annotated[
         Literal["live", "sim"] | None,

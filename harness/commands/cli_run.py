@@ -17,7 +17,9 @@ from wedgehog.harness.commands.console import (
     JobsOption,
     LevelOption,
     NetworkOption,
+    OutOption,
     PluginOption,
+    RunArgument,
     Stdout,
     WorldOption,
     err,
@@ -67,7 +69,7 @@ def run(
             help="Agent spec (YAML) or known runtime; repeatable. Default: the incident's own.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    out: OutOption = Path("runs"),
     network: NetworkOption = "auto",
     world: WorldOption = "live",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each time with another seed.")] = 1,
@@ -215,7 +217,7 @@ def _campaign(cluster: str | None) -> "Callable[..., Campaign]":
 
 
 def check(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")],
+    folder: RunArgument,
     plugin: PluginOption = None,
     level: LevelOption = None,
     against: BaselineOption = None,
@@ -253,7 +255,7 @@ def check(
 
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of one run (as a report prints it).")],
-    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    out: OutOption = Path("runs"),
     network: NetworkOption = "auto",
     world: WorldOption = "live",
     plugin: PluginOption = None,

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from wedgehog.harness.record.store import Judgement
 
 BAD_USAGE, INTERRUPTED = 2, 130
+OutOption = Annotated[Path, typer.Option(help="The folder for run folders.")]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a campaign's.")]
 NetworkOption = Annotated[
     Literal["auto", "toxiproxy", "embedded"],
     typer.Option(envvar="WEDGEHOG_NETWORK", help="The network between agent and provider; it makes the wire faults."),

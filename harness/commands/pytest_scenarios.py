@@ -1,17 +1,15 @@
 """What the pytest plugin needs once there is a scenario to play: one campaign for the whole session."""
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Awaitable, Iterator
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 import yaml
 
 from wedgehog.harness.agents.spec import AgentSpec, variants
+from wedgehog.harness.commands.loop_thread import LoopThread
 from wedgehog.harness.commands.pytest_plugin import agents_of
 from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.store import Judgement, read_run
@@ -22,7 +20,6 @@ from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 from wedgehog.reports.timeline import timeline
 
-T = TypeVar("T")
 MOST_LINES = 40
 """A failure shows so many lines of the timeline: its beginning and its end."""
 
@@ -107,20 +104,18 @@ class SessionPlayer:
     """A campaign that stays open on an event loop of its own while pytest runs."""
 
     def __init__(self, agents: list[AgentSpec], options: Options) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="wedgehog", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread()
         self._said: list[str] = []
         self.campaign = Campaign([], options, NoProgress(), self._said.append)
         self._open = self._opened(agents)
-        self._plays: OpenCampaign = self._now(self._open.__aenter__())
+        self._plays: OpenCampaign = self._thread.do(self._open.__aenter__())
         self._numbers: dict[tuple[str, str], int] = {}
 
     def play(self, entry: Entry) -> Judgement:
         """Play one scenario; the same one again gets a number of its own."""
         key = entry.scenario.name, entry.agent.name
         self._numbers[key] = number = self._numbers.get(key, 0) + 1
-        return self._now(self._plays.play(Entry(entry.file, entry.agent, repeat=number)))
+        return self._thread.do(self._plays.play(Entry(entry.file, entry.agent, repeat=number)))
 
     def lines(self, entry: Entry, judgement: Judgement) -> Iterator[str]:
         """What a failed test shows: the sentence, the script, the faults, the timeline and the replay command."""
@@ -138,22 +133,13 @@ class SessionPlayer:
 
     def close(self) -> None:
         """Close the network and end the loop."""
-        self._now(self._open.__aexit__(None, None, None))
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._thread.do(self._open.__aexit__(None, None, None))
+        self._thread.end()
 
     @asynccontextmanager
     async def _opened(self, agents: list[AgentSpec]) -> AsyncIterator[OpenCampaign]:
         async with self.campaign.opened(agents) as opened:
             yield opened
-
-    def _now(self, work: Awaitable[T]) -> T:
-        async def awaited() -> T:
-            return await work
-
-        done: Future[T] = asyncio.run_coroutine_threadsafe(awaited(), self._loop)
-        return done.result()
 
 
 def _shortened(lines: list[str]) -> list[str]:

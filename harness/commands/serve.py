@@ -7,8 +7,7 @@ import asyncio
 import errno
 import json
 import sys
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -19,6 +18,7 @@ from wedgehog.fake_llm.admin.api import Admin
 from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.admin.sessions import ProviderSessions
 from wedgehog.fake_llm.server import FakeLLM
+from wedgehog.harness.commands.loop_thread import LoopThread
 from wedgehog.harness.commands.script_session import FaultyLink, ScriptSession
 from wedgehog.harness.network.direct_link import DirectLink
 from wedgehog.harness.network.ports import HOST
@@ -60,7 +60,7 @@ class Provider:
         self._strict, self._models = strict, models
         self._listen, self._admin = (host, port), Admin(self._sessions, self._read, admin_port)
         self._stack = AsyncExitStack()
-        self._thread: _Thread | None = None
+        self._thread: LoopThread | None = None
         self.url = ""
         """The address for agents, without a path."""
 
@@ -138,7 +138,7 @@ class Provider:
 
     def __enter__(self) -> Self:
         """Listen, in a new thread."""
-        thread = _Thread()
+        thread = LoopThread()
         try:
             entered = thread.do(self.__aenter__())
         except BaseException:
@@ -180,25 +180,6 @@ class Provider:
         except ValueError as wrong:
             raise document.error(("balance",), str(wrong)) from None
         return story
-
-
-class _Thread:
-    """An event loop in its own thread."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="wedgehog", daemon=True)
-        self._thread.start()
-
-    def do(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the thread, and return its result."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def end(self) -> None:
-        """Stop the loop, and wait for the thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 def _document(script: Path | str | Mapping[str, Any]) -> tuple[Document, str]:

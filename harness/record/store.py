@@ -77,6 +77,11 @@ class Judgement:
     """What the incident's report measured, in its own words; shown beside the measured time."""
 
     @property
+    def in_order(self) -> bool:
+        """Whether it came as expected, or passed where nothing is expected."""
+        return self.verdict in ("pass", "nothing") if self.as_expected is None else self.as_expected
+
+    @property
     def clocks(self) -> str:
         """Both clocks of a simulated run in one sentence; empty for a live one."""
         if self.virtual_s is None or self.real_s is None:

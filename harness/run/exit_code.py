@@ -19,6 +19,6 @@ def exit_code(judgements: Sequence[Judgement]) -> int:
 
 
 def _counts_as(judgement: Judgement) -> str:
-    if judgement.as_expected or (judgement.as_expected is None and judgement.verdict in ("pass", "nothing")):
+    if judgement.in_order:
         return "pass"
     return "unclear" if judgement.verdict in ("error", "inconclusive") else "fail"

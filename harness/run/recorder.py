@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Literal
 
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
@@ -22,6 +21,7 @@ from wedgehog.harness.record.events.call import (
     CallUnscripted,
     HungUp,
     ReplyEnded,
+    ReplyEnding,
     ReplyStarted,
     RequestArrived,
     RequestRefused,
@@ -278,9 +278,7 @@ class Recorder:
             self._history.add(HungUp(call=call.seen.call))
 
 
-def _how(
-    ended: fact.WriteEnded, cut: PartialDelivery | None, edited: Sequence[str]
-) -> Literal["complete", "hung up", "stalled", "cut", "ended early"]:
+def _how(ended: fact.WriteEnded, cut: PartialDelivery | None, edited: Sequence[str]) -> ReplyEnding:
     if cut is not None:
         return "cut" if cut.how == "cut" else "stalled"
     if ended.how == "hung_up":

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import combinations, product
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from wedgehog.harness.faults.base import Fault, fault_named, parameters, parse_f
 from wedgehog.harness.faults.parameters import FaultError
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig
+from wedgehog.harness.scenario.trigger import Phase
 from wedgehog.harness.scenario.turn_config import TurnConfig
 from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind
@@ -33,7 +34,7 @@ STEPS: Mapping[CallKind, Mapping[str, int | str]] = {
 """The calls at which a fault fires, with their positions in a drawn scenario."""
 PLACES: Mapping[str, Mapping[str, Any]] = {
     "call": {},
-    **{it: {"phase": it} for it in ("connect", "request", "headers", "body", "middle", "terminal", "linger")},
+    **{it: {"phase": it} for it in get_args(Phase)},
     "tool started": {"tool": 1},
     "tool done": {"tool": 1, "when": "done"},
     "session written": {"session": "written"},

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal, Self
+from typing import Self
 
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import (
     HungUp,
     ReplyEnded,
+    ReplyEnding,
     ReplyStarted,
     RequestArrived,
     RequestRefused,
@@ -18,7 +19,6 @@ from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
 
-ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
 TICK_S = 0.01
 """The time between two events."""
 

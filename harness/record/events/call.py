@@ -5,6 +5,8 @@ from typing import Literal
 
 from wedgehog.harness.record.events.base import Event
 
+ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
@@ -109,7 +111,7 @@ class ReplyEnded(Event):
     """The reply is over: nothing more is generated or delivered."""
 
     call: int
-    how: Literal["complete", "hung up", "stalled", "cut", "ended early"]
+    how: ReplyEnding
     stop: str
     """The stop reason of the whole reply: end, tool, max_tokens or error."""
     output_tokens: int
