@@ -9,6 +9,8 @@ from wedgehog.fake_llm.conversation import ToolSpec
 
 SHELL = "shell"
 SUBAGENT_TOOL = "subagent"
+SILENT_COMMANDS = frozenset({"true", ":"})
+"""Commands of the shell role that print nothing, not even the token of their call: their result is empty."""
 _SHELL_NAME = re.compile(r"shell|bash|exec|run.*command|terminal", re.IGNORECASE)
 _SHELL_PARAMETERS = ("command", "cmd", "commands", "script")
 _SUBAGENT_NAME = re.compile(

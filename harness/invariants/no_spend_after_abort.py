@@ -56,9 +56,14 @@ def _came(calls: Sequence[Call]) -> str:
 
 
 def _calls_after(history: History, turn: Turn, stop: Event) -> list[Call]:
-    """The requests after a stop; after the next message only those that still belong to the stopped turn."""
+    """The requests after a stop; after the next message only those that still belong to the stopped turn.
+
+    So does a subagent that it had begun, and that goes on without having begun anew.
+    """
     until = next_message(history, stop)
     beside = {other.number for other in history.beside(turn)}
+    begun = {call.arrived.side for call in turn.calls if call.arrived.side and call.arrived.id < stop.id}
+    anew = {call.arrived.side for call in history.calls if call.arrived.id > until and call.arrived.step == 1}
     return [
         call
         for call in history.calls
@@ -66,5 +71,6 @@ def _calls_after(history: History, turn: Turn, stop: Event) -> list[Call]:
         and (
             (call.arrived.id < until and call.arrived.turn not in beside)
             or (call.main and call.arrived.turn == turn.number)
+            or call.arrived.side in begun - anew
         )
     ]

@@ -58,6 +58,8 @@ class ControlFacts:
     """Why its tool turn shows no result of a tool; empty if it does, or if there was none."""
     exit_s: float = 0.0
     """From the last reply, and from the output of the answer if that is known, to the end of the turn, at most."""
+    results_in_text: bool = False
+    """Whether its tool turn carried results as words of a message, without the id of their call."""
     working_tools: tuple[str, ...] = ()
     """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
     asks: frozenset[str] = frozenset()
@@ -118,6 +120,7 @@ def read_control(
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),
         no_tool_turn=_no_tool_turn(history),
+        results_in_text=_in_text(history),
         exit_s=max(turn.exit_s for turn in history.turns),
         working_tools=tuple(_working_tools(history)),
         asks=frozenset(kind for event in history.of(PermissionAsked) for kind in event.offered),
@@ -143,6 +146,12 @@ def _no_tool_turn(history: History) -> str:
         return ""
     ran = "the tool was run" if any(use.started for use in uses) else "the tool was not run"
     return f"in its control run {ran}, and no request carried its result: {RESULT_MARKS}"
+
+
+def _in_text(history: History) -> bool:
+    uses = [use for use in history.tool_uses if use.turn > 1]
+    carried = [it for use in uses for request in use.results for it in request.results if it.token == use.token]
+    return bool(carried) and all(it.in_text for it in carried)
 
 
 def _why(history: History) -> str:

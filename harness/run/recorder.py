@@ -30,7 +30,7 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import Placing, SentReply
-from wedgehog.harness.run.result_signs import has_first, prints_first, shells_words, signs_in
+from wedgehog.harness.run.result_signs import has_first, is_silent, prints_first, shells_words, signs_in
 
 UNREADABLE = Conversation("", "", False, ())
 
@@ -162,10 +162,13 @@ class Recorder:
 
     def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
         token_of = self._placing.token_of_result
-        first = {it.id: prints_first(it.arguments) for said in talk.messages for it in said.tool_calls}
+        calls = [it for said in talk.messages for it in said.tool_calls]
+        first = {it.id: prints_first(it.arguments) for it in calls}
+        silent = {it.id for it in calls if is_silent(it.arguments)}
 
         def carried(it: ToolResultSeen) -> ToolResult:
             token, printed = token_of(it.call_id, it.text), bool(token_of("", it.text))
+            printed = printed or (it.call_id in silent and not it.is_error)
             broken_off = "" if printed else shells_words(it.text)
             prints = self._prints(token, it.text)
             size = len(it.text)

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from wedgehog.fake_llm.script.roles import SILENT_COMMANDS
+
 _SCANNED = 4000
 """Characters at the beginning and at the end in which signs are looked for."""
 _TOKEN = re.compile(r"\w*\d+x\d+x\d+(?:a\d+)?")
@@ -30,6 +32,8 @@ _FIRST_COMMAND = re.compile(
 )
 """The command that a scripted one begins with, in the JSON text of a tool call's arguments."""
 _NUMBERS = 3
+_SILENT = re.compile(r"[{(] (?:" + "|".join(sorted(SILENT_COMMANDS)) + r")(?:\\n|\n)[})]")
+"""A scripted command that prints nothing, in the same text."""
 
 
 def signs_in(text: str) -> tuple[str, ...]:
@@ -66,6 +70,15 @@ def prints_first(arguments: str) -> str:
         return found["words"].strip()
     low, high = (int(found["low"]), int(found["high"])) if found["high"] else (1, int(found["low"]))
     return "\n".join(str(number) for number in range(low, min(high + 1, low + _NUMBERS)))
+
+
+def is_silent(arguments: str) -> bool:
+    r"""Whether a scripted command prints nothing at all, by the arguments of its tool call.
+
+    >>> is_silent('{"command": "printf \'1.1.1 started\\\\n\' >> x\\n{ true\\n}"}')
+    True
+    """
+    return _SILENT.search(arguments) is not None
 
 
 def has_first(text: str, first: str) -> bool | None:

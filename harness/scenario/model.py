@@ -18,6 +18,7 @@ from pydantic import (
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.conversations import ConversationConfig, doubled
 from wedgehog.fake_llm.script.items import ConfigModel
+from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS
 from wedgehog.harness.faults.base import Fault, Need, WireFault
 from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -169,6 +170,13 @@ class Scenario(ConfigModel):
         replies = [reply for turn in self.turns for reply in turn.replies]
         replies += [reply for it in self.conversations for reply in it.replies()]
         return frozenset(item.name for reply in replies for item in reply.items if isinstance(item, ToolCall))
+
+    @property
+    def silent(self) -> bool:
+        """Whether a command of the script prints nothing: then only the id of its call identifies the result."""
+        replies = [reply for turn in self.turns for reply in turn.replies]
+        calls = (it for reply in replies for it in reply.items if isinstance(it, ToolCall) and it.name == SHELL)
+        return any(str(call.args.get("command")).strip() in SILENT_COMMANDS for call in calls)
 
     @property
     def planted(self) -> Mapping[tuple[str | int, ...], str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
 
+from wedgehog.fake_llm.script.roles import SILENT_COMMANDS
 from wedgehog.harness.record.clock import Clock
 
 FILE_NAME = ".wedgehog-beacon"
@@ -18,11 +19,13 @@ BeaconPhase = Literal["started", "done"]
 def wrapped(command: str, token: str, file: Path) -> str:
     """Wrap `command` so that it writes its trace; output, exit status and a trailing `&` keep their meaning.
 
-    `token` is printed last and identifies the result; its name in the file is turn.step.call. A command that ends in
-    `&` is done when its job ends, while the shell continues at once.
+    `token` is printed last and identifies the result; its name in the file is turn.step.call. Only a silent command
+    prints nothing: its result is empty, and known by the id of its call. A command that ends in `&` is done when its
+    job ends, while the shell continues at once.
     """
     name, trace = dotted(token), shlex.quote(str(file))
-    last = f"printf '%s\\n' {token}; (exit $wedgehog_status)"
+    told = "" if command.strip() in SILENT_COMMANDS else f"printf '%s\\n' {token}; "
+    last = f"{told}(exit $wedgehog_status)"
     if ends_in_background(command):
         return _in_background(command, name, trace) + f"wedgehog_status=$?; {last}"
     # `exit` and `exec` must end a subshell, not the shell that writes the trace.

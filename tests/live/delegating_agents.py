@@ -205,7 +205,8 @@ class Agent:
         if name == "bash" and isinstance(args.get("command"), str):
             return await self._command(args["command"])
         if name == "task" and isinstance(args.get("prompt"), str):
-            return await self._delegated(args["prompt"])
+            work = asyncio.ensure_future(self._delegated(args["prompt"]))
+            return await (asyncio.shield(work) if self.bug == "outlives" else work)
         return f"Error: no tool {name} with these arguments", True
 
     async def _command(self, command):
@@ -312,6 +313,11 @@ async def forgets(message, *, session_dir, llm_url, key):
 async def insists(message, *, session_dir, llm_url, key):
     """A subagent that fails is run again, for ever."""
     return await Agent(Anthropic, llm_url, key, bug="insists").answer(message, session_dir)
+
+
+async def outlives(message, *, session_dir, llm_url, key):
+    """A stop of the turn does not reach its subagents."""
+    return await Agent(Anthropic, llm_url, key, bug="outlives").answer(message, session_dir)
 
 
 async def ends_with_its_tool(message, *, session_dir, llm_url, key):

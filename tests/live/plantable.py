@@ -26,6 +26,8 @@ SAID = "(The turn ended before an answer was there.)"
 SORRY = "I am thinking about how to help you."
 BUGS: set[str] = set()
 Message = dict[str, Any]
+HALF: list[dict[int, Message]] = []
+"""The blocks of each reply, as far as they have come."""
 
 
 class FailedError(Exception):
@@ -105,6 +107,8 @@ def result(call: Message, text: str, *, error: bool = False) -> Message:
 async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **more: Any) -> tuple[list[Message], str]:
     """One call: the content, and the reason why it stopped."""
     body = {"model": "m", "max_tokens": 4000, "stream": True, "messages": messages, **more}
+    if "thinks" in BUGS:
+        body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
     idle = None if "no-timer" in BUGS else IDLE_S
     total = None if BUGS & {"no-timer", "no-total-timer"} else TOTAL_S
     timer = aiohttp.ClientTimeout(total=None, sock_read=idle, sock_connect=None if "no-timer" in BUGS else 5)
@@ -143,6 +147,7 @@ def wait_of(value: str | None) -> float | None:
 
 async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
     blocks: dict[int, Message] = {}
+    HALF.append(blocks)
     stop, ended = "", False
     async for event in events(reply):
         match event["type"]:
@@ -152,8 +157,9 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
                 blocks[event["index"]] = {**event["content_block"], "raw": ""}
             case "content_block_delta":
                 delta = event["delta"]
-                blocks[event["index"]]["raw"] += delta.get("text", "") + delta.get("partial_json", "")
-                blocks[event["index"]]["signature"] = delta.get("signature", "")
+                block, said = blocks[event["index"]], ("text", "partial_json", "thinking")
+                block["raw"] += "".join(delta.get(key, "") for key in said)
+                block["signature"] = delta.get("signature", "")
             case "content_block_stop" if "runs-while-it-reads" in BUGS:
                 block = whole(dict(blocks[event["index"]]))
                 if block["type"] == "tool_use":
@@ -165,7 +171,8 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
                 break
     if not ended and "early-end-is-an-end" not in BUGS:
         raise RetryError("Error: the stream ended early")
-    return [whole(block) for _, block in sorted(blocks.items()) if block["type"] != "thinking"], stop
+    thinks = "thinks" in BUGS
+    return [whole(block) for _, block in sorted(blocks.items()) if thinks or block["type"] != "thinking"], stop
 
 
 async def events(reply: aiohttp.ClientResponse) -> AsyncIterator[Message]:
@@ -179,7 +186,9 @@ async def events(reply: aiohttp.ClientResponse) -> AsyncIterator[Message]:
 
 
 def whole(block: Message) -> Message:
-    raw, _ = block.pop("raw"), block.pop("signature", None)
+    raw, signature = block.pop("raw"), block.pop("signature", None)
+    if block["type"] == "thinking":
+        return {"type": "thinking", "thinking": raw, "signature": signature or ""}
     if block["type"] != "tool_use":
         return {**block, "text": raw}
     for text in (raw or "{}", f'{raw}"}}') if "mends-half-arguments" in BUGS else (raw or "{}",):
@@ -352,7 +361,12 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
                 if BUGS & {"down-at-start-is-fatal", "expects-properties"}:
                     raise
         for _ in range(10**6 if "no-limit-of-rounds" in BUGS else ROUNDS):
-            answer = await step(http, url, session, host, tools)
+            try:
+                answer = await step(http, url, session, host, tools)
+            except asyncio.CancelledError:
+                if "keeps-half-a-thought" in BUGS and HALF:
+                    session.add("assistant", [whole(block) for block in HALF[-1].values()])
+                raise
             if answer is not None:
                 return answer
     raise FailedError(f"Error: stopped after {ROUNDS} rounds of tools")
@@ -394,6 +408,8 @@ async def step(
 
 def kept(done: list[Message]) -> list[Message]:
     """The results that go into the session."""
+    if "empty-result-is-left-out" in BUGS and any(it["content"] == "(no output)" for it in done):
+        return [{"type": "text", "text": "It is done."}]
     if "no-results-after-a-failure" in BUGS and any(it["is_error"] for it in done):
         return [{"type": "text", "text": "A tool failed."}]
     if "only-the-failed-result" in BUGS and any(it["is_error"] for it in done):

@@ -103,6 +103,14 @@ def test_a_command_that_fails_in_a_subagent_does_not_end_the_subagent(played: An
     assert kinds == {**dict.fromkeys(correct, ("pass",)), "ends_with_its_tool": ("subagent_kept",)}
 
 
+def test_a_stop_must_reach_the_subagent(played: Any):
+    """One that goes on spends unseen."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "outlives"], "abort-in-a-subagent")
+    ends = {agent: violated for (_, agent), violated in stands(found).items()}
+    assert ends == {**dict.fromkeys(correct, ("pass",)), "outlives": ("no_spend_after_abort",)}
+
+
 def test_a_compaction_is_provoked_and_harmed(played: Any):
     """Tokens near every window are reported; an agent that does not compact skips the scenario, with the reason."""
     found = played(["readers", "planner", "compacts_for_ever", "loses_the_message", "never_compacts"], *COMPACTIONS)

@@ -21,6 +21,10 @@ PLANTED = {
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "unknown-tool": ("unknown-tool-is-empty", {"missing_tool_told"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
+    "command-prints-nothing": (
+        "empty-result-is-left-out",
+        {"tool_call_pairing", "session_recovers", "tools_alive", "turn_answered"},
+    ),
 }
 OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
@@ -86,6 +90,16 @@ def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(wedgehog: An
     done = wedgehog("run", scenario, *agents, "--world", world)
     found = _violated(tmp_path / "runs" / "latest", "strict")
     assert found == {("sound", "pass"): set(), ("planted", "pass"): red}, done.stdout + done.stderr
+
+
+def test_half_a_thought_in_the_session_is_red_where_the_turn_is_stopped_in_it(wedgehog: Any, tmp_path: Path):
+    """It has no signature, and the provider refuses it with each later message."""
+    pairs = (("sound", "thinks"), ("planted", "thinks,keeps-half-a-thought"))
+    agents = [word for it in pairs for word in ("--agent", _spec(tmp_path, *it))]
+    done = wedgehog("run", "abort-in-mid-thought", *agents, "--world", "sim")
+    found = _violated(tmp_path / "runs" / "latest")
+    red = {"session_recovers"}
+    assert found == {("sound", "pass"): set(), ("planted", "fail"): red}, done.stdout + done.stderr
 
 
 def test_a_timer_over_the_whole_reply_is_red_at_level_strict_where_a_reply_takes_minutes(wedgehog: Any, tmp_path: Path):

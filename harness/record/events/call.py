@@ -18,7 +18,7 @@ class ToolResult:
     token: str = ""
     """`turn.step.call` of the tool call, or empty if it is unknown."""
     printed: bool = True
-    """Whether its text contains the last output of the command."""
+    """Whether its text contains the last output of the command; of one that prints nothing, whether it is no error."""
     in_text: bool = False
     """Whether it is part of a message's text ("Observation: …"): then `chars` and `is_error` are unknown."""
     broken_off: str = ""

@@ -57,6 +57,20 @@ def test_requests_after_the_next_message_are_that_messages():
     assert check("no_spend_after_abort", tell.end().seal()).status == "pass"
 
 
+@pytest.mark.parametrize(("step", "status"), [(2, "fail"), (1, "pass")])
+def test_a_subagent_that_goes_on_behind_the_next_message_still_spends(step: int, status: str):
+    """The stop did not reach it; one that begins anew is the next turn's."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.ask(1, side="subagent 1")
+    tell.abort().end("", ended="aborted", exit_code=130)
+    tell.wait(10).message("recovery")
+    tell.reply(tell.ask(step, side="subagent 1"), "It is empty.")
+    tell.answer_step(1)
+    assert check("no_spend_after_abort", tell.end().seal()).status == status
+
+
 def _stopped_and_gone_on(**late: Any) -> History:
     """Turn 1 is aborted; while the next message is being answered, one more request comes."""
     tell = HistoryBuilder()

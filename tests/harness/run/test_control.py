@@ -1,5 +1,6 @@
 """The control run: what an agent shows without any fault, and which scenarios that rules out."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -128,6 +129,26 @@ def test_a_tool_whose_result_never_came_rules_tools_out(shows: tuple[str, ...], 
     calls = scenario(turns=[{"user": "x", "model": [{"tool": "shell", "args": {"command": "ls"}}, {"text": "y"}]}])
     assert why_skipped(calls, agent(), facts) == facts.no_tool_turn
     assert why_skipped(scenario(), agent(), facts) == ""
+
+
+@pytest.mark.parametrize("in_text", [True, False])
+def test_an_empty_result_needs_the_id_of_its_call(in_text: bool):
+    """An agent that tells results in words cannot be followed where a command prints nothing."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    tell.end()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    result = replace(tell.runs(token), in_text=in_text)
+    tell.reply(tell.ask(2, results=[result]), f"Done {tell.nonce}")
+    facts = read(tell.end().seal())
+    silent, loud = (
+        scenario(turns=[{"user": "x", "model": [{"tool": "shell", "args": {"command": it}}, {"text": "y"}]}])
+        for it in ("true", "ls")
+    )
+    assert bool(why_skipped(silent, agent(), facts)) is in_text
+    assert why_skipped(loud, agent(), facts) == ""
 
 
 def test_a_result_that_the_provider_misses_is_the_agents_failure():

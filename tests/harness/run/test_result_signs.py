@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.run.result_signs import has_first, prints_first, signs_in
+from wedgehog.harness.run.result_signs import has_first, is_silent, prints_first, signs_in
 from wedgehog.harness.services.beacon import wrapped
 
 
@@ -56,6 +56,13 @@ def test_what_a_scripted_command_prints_first_is_known_by_its_beginning(command:
     """As it stands in the arguments that the agent sends back; anything that the shell could change is not known."""
     arguments = json.dumps({"command": wrapped(command, "wqbcd1x1x1", Path("x/trace"))})
     assert prints_first(arguments) == first
+
+
+@pytest.mark.parametrize(("command", "silent"), [("true", True), (":", True), ("echo true", False), ("false", False)])
+def test_a_silent_command_is_known_by_the_arguments_that_come_back(command: str, silent: bool):
+    """Its empty result lacks nothing."""
+    arguments = json.dumps({"command": wrapped(command, "wqbcd1x1x1", Path("x/trace"))})
+    assert is_silent(arguments) is silent
 
 
 @pytest.mark.parametrize(("text", "has"), [("1\r\n2\r\n3\r\n4", True), ("output: 1 2 3", True), ("[stopped]", False)])

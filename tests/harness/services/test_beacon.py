@@ -40,6 +40,14 @@ def test_a_command_keeps_its_output_and_its_status(tmp_path: Path, shell: str, c
     assert (tmp_path / FILE_NAME).read_text() == f"1.2.3 started\n1.2.3 done {status}\n"
 
 
+@pytest.mark.parametrize("command", ["true", ":"])
+def test_a_silent_command_prints_nothing_at_all(tmp_path: Path, command: str):
+    """Its result is empty, as a real one is; the trace is written all the same."""
+    ran = sh(wrapped(command, TOKEN, tmp_path / FILE_NAME), tmp_path)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+    assert (tmp_path / FILE_NAME).read_text() == "1.2.3 started\n1.2.3 done 0\n"
+
+
 def until_done(file: Path, within_s: float = 10) -> str:
     """The trace, once its last line says done."""
     end = time.monotonic() + within_s
