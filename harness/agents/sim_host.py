@@ -43,7 +43,7 @@ class Printed(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
-        """It is."""
+        """Always true, as `io` asks of a file to print to."""
         return True
 
     @property
@@ -52,7 +52,7 @@ class Printed(io.TextIOBase):
         return "".join(self._parts)
 
     def forget(self) -> None:
-        """Begin again."""
+        """Drop the text so far."""
         self._parts.clear()
         self.last_s = None
 
@@ -88,7 +88,7 @@ class SimHost:
         return self.out.text, self.err.text
 
     def forget_output(self) -> None:
-        """Begin again."""
+        """Drop the output so far."""
         self.out.forget()
         self.err.forget()
 

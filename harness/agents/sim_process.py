@@ -82,7 +82,7 @@ class SimProcess:
             self._task.cancel()
 
     def kill(self) -> None:
-        """End it."""
+        """End the program."""
         self.send_signal(signal.SIGKILL)
 
     async def stop(self, number: signal.Signals, grace_s: float) -> None:
@@ -103,7 +103,7 @@ class SimProcess:
         return self._host.out.last_s, self._host.err.last_s
 
     def forget_output(self) -> None:
-        """Begin again."""
+        """Drop the output so far."""
         self._host.forget_output()
 
 

@@ -70,7 +70,7 @@ class ScenarioItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where it stands."""
+        """The file and the name of the test in pytest's report."""
         return self.path, 0, f"scenario {self.name}"
 
 

@@ -67,7 +67,7 @@ class ActorFault(Fault):
         return Aim(self.links, self.says, (None, *phases), phases_say, self.aim_hint)
 
     async def act(self, hands: Hands) -> None:
-        """Do it."""
+        """Cause the fault."""
         raise NotImplementedError
 
 

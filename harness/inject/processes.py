@@ -107,7 +107,7 @@ class ProcessFaults:
         await self._delayed(state, 0)
 
     async def act(self, state: FaultState) -> None:
-        """Do it now."""
+        """Cause a fault now."""
         if isinstance(state.planned.fault, ActorFault):
             await state.planned.fault.act(AgentHands(self, self.run, state))
 
@@ -256,7 +256,7 @@ class AgentHands:
     async def _relieve(self, disk: Disk) -> None:
         try:
             await self.state.healed.wait()
-            await disk.relieve()
+            await disk.heal()
         finally:
             self.state.busy.release()
 
@@ -285,7 +285,7 @@ class AgentHands:
     async def _mend(self, hosts: HostTarget) -> None:
         try:
             await self.state.healed.wait()
-            hosts.mend(self.state.planned.link)
+            hosts.heal(self.state.planned.link)
         finally:
             self.state.busy.release()
 
@@ -306,7 +306,7 @@ class _KilledServer(Provable):
     server: ServerTarget
 
     async def heal(self) -> None:
-        """Start it again."""
+        """Start the server again."""
         try:
             await self.server.restart_server()
         except Exception as wrong:  # without a tool host the next turn would prove nothing, whatever the cause

@@ -44,8 +44,8 @@ class Disk(Protocol):
     async def fill(self, free_bytes: int) -> str:
         """Leave room for so much; return how that is known, or nothing where it is not."""
 
-    async def relieve(self) -> None:
-        """Give it room again."""
+    async def heal(self) -> None:
+        """Free the space again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class HostTarget(Protocol):
     async def harm(self, link: str, harm: HostHarm, met: Callable[[str], None]) -> None:
         """Harm the hosts behind a link; `met` gets the proof each time the agent meets it."""
 
-    def mend(self, link: str) -> None:
-        """Take that away."""
+    def heal(self, link: str) -> None:
+        """Remove the harm."""
 
 
 class ServerTarget(Protocol):
@@ -73,7 +73,7 @@ class ServerTarget(Protocol):
         """End it by a signal, or as that signal would; None if there is no server."""
 
     async def restart_server(self) -> None:
-        """Start it again."""
+        """Start the server again."""
 
 
 @dataclass(frozen=True, slots=True)

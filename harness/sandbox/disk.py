@@ -4,7 +4,7 @@ disk = SmallDisk(run_folder, [home, session_dir])
 await disk.open("campaign/run/agent")
 argv = disk.argv(["agent", "hello"], cwd)         # runs the agent on the disk
 proof = await disk.fill(free_bytes=0)             # from now on, writes fail with ENOSPC
-await disk.relieve()
+await disk.heal()
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class SmallDisk(Namespaces):
         size = free_bytes // PAGE * PAGE + 1
         return f"a file of {size} bytes could not be written: ENOSPC" if self._refuses(size) else ""
 
-    async def relieve(self) -> None:
+    async def heal(self) -> None:
         """Free space again."""
         await self._request(LARGE)
 

@@ -60,7 +60,7 @@ class WatchdogProcess:
 
     @property
     def pid(self) -> int:
-        """Its pid."""
+        """The process id."""
         return self._process.pid
 
     def stop(self, within_s: float = 5.0) -> None:

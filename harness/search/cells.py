@@ -67,7 +67,7 @@ class Cell:
 
     @property
     def at(self) -> dict[str, Any]:
-        """Its trigger."""
+        """The trigger of its fault."""
         return {**STEPS[self.step], **PLACES[self.place]}
 
     @property

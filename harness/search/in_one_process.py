@@ -60,7 +60,7 @@ class UnwrittenRun(RunStore):
         self._texts[name] = body
 
     def close(self, judgement: Judgement | None = None) -> None:
-        """Nothing is open."""
+        """No effect: nothing is open."""
 
 
 class InOneProcess:

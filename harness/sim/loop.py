@@ -61,7 +61,7 @@ class SimLoop(RefusesRealThings, VirtualTimeLoop):
         return "\n  ".join([head, *map(waits_for, in_order(self)), *others])
 
     def _write_to_self(self) -> None:
-        """Nothing waits."""
+        """No effect: this loop never waits for descriptors."""
 
     # ---- names
 

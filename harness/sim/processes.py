@@ -33,23 +33,23 @@ class _ReadPipe(asyncio.ReadTransport):
     """The reader's end of a pipe: flow control has no effect, because a command's output is small."""
 
     def pause_reading(self) -> None:
-        """Go on all the same."""
+        """No effect."""
 
     def resume_reading(self) -> None:
-        """Go on."""
+        """No effect."""
 
     def close(self) -> None:
-        """Forget it."""
+        """No effect."""
 
 
 class _WritePipe(asyncio.WriteTransport):
     """Stdin of a command, which reads nothing."""
 
     def write(self, data: Any) -> None:
-        """Nobody reads it."""
+        """Drop the data: the command reads nothing."""
 
     def close(self) -> None:
-        """Nothing waits for it."""
+        """No effect."""
 
     abort = close
 

@@ -36,9 +36,9 @@ class RefusesRealThings:
     connect_read_pipe = connect_write_pipe = _refuses("a pipe")
 
     def remove_reader(self, fd: Any) -> bool:
-        """There is none."""
+        """There is no reader."""
         return False
 
     def remove_writer(self, fd: Any) -> bool:
-        """There is none."""
+        """There is no writer."""
         return False

@@ -49,7 +49,7 @@ class CallBuilder:
         return self._given.nonce
 
     def wait(self, seconds: float) -> Self:
-        """Time passes."""
+        """Let `seconds` pass."""
         self._now_s += seconds
         return self
 

@@ -95,7 +95,7 @@ async def test_a_disk_is_full_for_its_agent_alone_and_has_room_again(tmp_path: P
         (folder / "beside").write_bytes(b"x")
         assert "ENOSPC" in await disk.fill(8192)
         (seen / "more").write_bytes(b"x" * 8192)
-        await disk.relieve()
+        await disk.heal()
         (seen / "more").write_bytes(b"x" * 99_999)
     finally:
         await disk.close()

@@ -27,7 +27,7 @@ class Kill(ProcessFault):
 
     @property
     def at_server(self) -> bool:
-        """As `whom` says."""
+        """Whether it hits the tool server."""
         return self.whom == "server"
 
     async def act(self, hands: Hands) -> None:
@@ -65,7 +65,7 @@ class DiskFull(ProcessFault):
     needs = ("processes", "disk")
 
     async def act(self, hands: Hands) -> None:
-        """Fill it."""
+        """Fill the disk."""
         await hands.fill(self.free_bytes)
 
 
@@ -77,7 +77,7 @@ class Abort(ActorFault):
     needs = ("abort",)
 
     async def act(self, hands: Hands) -> None:
-        """Stop it."""
+        """Stop the turn."""
         await hands.demand("abort")
 
 

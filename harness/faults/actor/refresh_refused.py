@@ -33,7 +33,7 @@ class TokenLate(TokenFault):
     s: Seconds | Forever
 
     def on_token(self, harm: TokenHarm) -> TokenHarm:
-        """The same, later."""
+        """The same answer, later."""
         if isinstance(self.s, str) or harm.late_s is None:
             return replace(harm, late_s=None)
         return replace(harm, late_s=harm.late_s + self.s)

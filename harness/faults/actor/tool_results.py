@@ -43,7 +43,7 @@ class HugeResult(ResultFault):
     proof: ClassVar[str] = "the tool host wrote the padded result"
 
     def on_result(self, result: Result) -> Result:
-        """The same, padded."""
+        """The same result, padded."""
         return replace(result, bytes=max(result.bytes, self.bytes))
 
 
@@ -57,7 +57,7 @@ class DoubleResult(ResultFault):
     proof: ClassVar[str] = "the tool host wrote the response twice"
 
     def on_result(self, result: Result) -> Result:
-        """One more of it."""
+        """The same result, once more."""
         return replace(result, copies=result.copies + 1)
 
 
@@ -68,7 +68,7 @@ class MalformedResult(ResultFault):
     proof: ClassVar[str] = "the tool host wrote half of the response"
 
     def on_result(self, result: Result) -> Result:
-        """The same, broken."""
+        """The same result, malformed."""
         return replace(result, broken=True)
 
 
@@ -81,7 +81,7 @@ class LateResult(ResultFault):
     proof: ClassVar[str] = "the tool host has the call and holds its answer back"
 
     def on_result(self, result: Result) -> Result:
-        """The same, later."""
+        """The same result, later."""
         return replace(result, delay_s=result.delay_s + self.s)
 
 

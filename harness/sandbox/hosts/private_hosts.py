@@ -182,8 +182,8 @@ class PrivateHosts:
                 bad = await asyncio.to_thread(self._authority.issue_bad, host, harm.certificate)
                 self._proxies[host].show_instead(bad, partial(self._shown, host, harm.certificate, met))
 
-    def mend(self, link: str) -> None:
-        """Take that away."""
+    def heal(self, link: str) -> None:
+        """Remove the harm."""
         for host in self._behind(link):
             self._proxies[host].show_instead(None)
             if self._names is not None:

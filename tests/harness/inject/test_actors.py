@@ -83,7 +83,7 @@ class FakeAgent:
         self.room.append(free_bytes)
         return self.proof
 
-    async def relieve(self) -> None:
+    async def heal(self) -> None:
         self.room.append("again")
 
 
