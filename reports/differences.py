@@ -7,7 +7,8 @@ from typing import Literal
 
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell
 from wedgehog.reports.quantities import QUANTITIES, Quantity
-from wedgehog.reports.rank_test import RankTest, can_decide, pooled_test, rank_test, real, repeats_needed
+from wedgehog.reports.rank_test import can_decide, rank_test, real, repeats_needed
+from wedgehog.reports.tested_numbers import FEW, TOGETHER, TestedNumber, tested_numbers
 from wedgehog.reports.turn_bounds import fails_whatever_the_bound, is_cut_by_another_bound, says_another_bound
 from wedgehog.reports.words import many
 
@@ -16,12 +17,6 @@ FALSE_ALARMS = 0.005
 
 FAILED_BY_CHANCE = 0.01
 """A scenario that failed before too is worse if its failures rise by chance at most so often. Each is tested alone."""
-
-TOGETHER = "all scenarios together"
-"""The name of the cell that stands for all cells of an agent."""
-
-FEW = 3
-"""Below so many repeats of a side, the margins are wider."""
 
 DifferenceKind = Literal["worse", "undecided", "maybe", "new", "gone", "better"]
 """`maybe`: the numbers differ, and the repeats are too few to decide, or it waited for a processor."""
@@ -54,32 +49,6 @@ class Difference:
         return f"{self.scenario}, {self.agent}"
 
 
-@dataclass(frozen=True)
-class _Tested:
-    """A quantity of a cell, or of all cells of an agent, with the test whether it is higher on one side."""
-
-    scenario: str
-    agent: str
-    quantity: Quantity
-    old: Sequence[float]
-    new: Sequence[float]
-    least: Sequence[float]
-    waits: Sequence[float]
-    """Both of the side that is tested for being higher."""
-    test: RankTest
-    better: bool
-
-    @property
-    def low(self) -> Sequence[float]:
-        """The other side."""
-        return self.new if self.better else self.old
-
-    @property
-    def high(self) -> Sequence[float]:
-        """The side that is tested for being higher."""
-        return self.old if self.better else self.new
-
-
 def differences(
     before: Mapping[Key, PlayedCell],
     after: Mapping[Key, PlayedCell],
@@ -92,7 +61,7 @@ def differences(
     found = [*_one_sided(before, after), *(it for pair in both for it in _verdicts(*pair))]
     both = [pair for pair in both if not is_cut_by_another_bound(*pair)]
     for better in (False, True):
-        found += _numbers(both, compared, rate, better=better)
+        found += _numbers(tested_numbers(both, compared, better=better), rate)
     return sorted(_joined(found), key=lambda it: (KINDS.index(it.kind), -it.weight))
 
 
@@ -183,116 +152,60 @@ def _because(cell: PlayedCell, result: str) -> str:
 # ---- numbers
 
 
-def _numbers(
-    both: Sequence[tuple[PlayedCell, PlayedCell]], quantities: Sequence[Quantity], rate: float, *, better: bool
-) -> Iterator[Difference]:
+def _numbers(tested: Sequence[TestedNumber], rate: float) -> Iterator[Difference]:
     """What is worse (or better) in one cell, and where no cell shows it, in all cells of an agent together."""
-    every = [it for pair in both for it in _tested(*pair, quantities, better=better)]
-    tested = [it for it in every if not it.quantity.together]
-    pools = list(_together(every))
-    tests = [it.test for it in (*tested, *pools)]
-    found, able = real(tests, rate), can_decide(tests, rate)
-    named: set[tuple[str, str]] = set()
-    excused: set[tuple[str, str]] = set()
-    for it, is_real, decides in zip((*tested, *pools), found, able, strict=True):
-        pooled = it.scenario == TOGETHER and not it.quantity.together
-        if not better and not _over_floor(it) and _waited(it, is_real=is_real, decides=decides):
-            if not pooled or (it.agent, it.quantity.name) not in named | excused:
-                excused.add((it.agent, it.quantity.name))
-                yield _difference(it, "maybe", _of_waits(it))
+    tests = [it.test for it in tested]
+    named: set[Key] = set()
+    excused: set[Key] = set()
+    for it, is_real, decides in zip(tested, real(tests, rate), can_decide(tests, rate), strict=True):
+        found = _difference_of(it, is_real=is_real, decides=decides, needed=repeats_needed(len(tests), rate))
+        if found is None or (it.is_pool and it.what in (named | excused if found.kind == "maybe" else named)):
             continue
-        if not _over_floor(it) or (pooled and (not is_real or (it.agent, it.quantity.name) in named)):
-            continue
-        if is_real or (not decides and _beyond_margin(it)):
-            named.add((it.agent, it.quantity.name))
-            yield _difference(it, "better" if better else "worse", _why(it, is_real=is_real))
-        elif not decides and not better and it.test.least_p < 1:
-            yield _difference(it, "maybe", _too_few(it, len(tests), rate))
+        yield found
+        if found.kind != "maybe":
+            named.add(it.what)
+        elif not it.over_floor:
+            excused.add(it.what)
 
 
-def _tested(
-    before: PlayedCell, after: PlayedCell, quantities: Iterable[Quantity], *, better: bool
-) -> Iterator[_Tested]:
-    first, second = (after, before) if better else (before, after)
-    for quantity in quantities:
-        low, high = quantity.of(first), quantity.of(second)
-        if low and high:
-            old, new, least = quantity.of(before), quantity.of(after), quantity.least(second)
-            test = rank_test(low, high)
-            waits = quantity.waits(second) or [0.0] * len(high)
-            yield _Tested(after.scenario, after.agent, quantity, old, new, least, waits, test, better)
+def _difference_of(it: TestedNumber, *, is_real: bool, decides: bool, needed: int | None) -> Difference | None:
+    """The difference that a test shows, if any; only a cell of its own can be beyond the margin, or too few."""
+    if not it.over_floor:
+        waited = not it.better and _waited(it, is_real=is_real, decides=decides)
+        return _difference(it, "maybe", _of_waits(it)) if waited else None
+    cannot_decide = not decides and not it.is_pool
+    if is_real or (cannot_decide and it.beyond_margin):
+        return _difference(it, "better" if it.better else "worse", _why(it, is_real=is_real))
+    if cannot_decide and not it.better and it.test.least_p < 1:
+        return _difference(it, "maybe", _too_few(it, needed))
+    return None
 
 
-def _together(tested: Iterable[_Tested]) -> Iterator[_Tested]:
-    """Each quantity of all cells of an agent: the sum of their medians, or the mean of each repeat."""
-    groups: dict[tuple[str, str], list[_Tested]] = {}
-    for it in (it for it in tested if it.quantity.pooled):
-        groups.setdefault((it.agent, it.quantity.name), []).append(it)
-    for alike in groups.values():
-        if len(alike) > 1:
-            yield _pool(alike)
-        elif alike[0].quantity.together:
-            yield alike[0]
-
-
-def _pool(alike: Sequence[_Tested]) -> _Tested:
-    quantity, test = alike[0].quantity, pooled_test([(it.low, it.high) for it in alike])
-    fold = _means if quantity.together else _sums
-    every = zip(*((it.old, it.new, it.least, it.waits) for it in alike), strict=True)
-    old, new, least, waits = (fold(sides) for sides in every)
-    return _Tested(TOGETHER, alike[0].agent, quantity, old, new, least, waits, test, alike[0].better)
-
-
-def _sums(sides: Iterable[Sequence[float]]) -> Sequence[float]:
-    return (sum(map(median, sides)),)
-
-
-def _means(sides: Iterable[Sequence[float]]) -> Sequence[float]:
-    return tuple(map(fmean, zip(*sides, strict=False)))
-
-
-def _why(it: _Tested, *, is_real: bool) -> str:
+def _why(it: TestedNumber, *, is_real: bool) -> str:
     return f"p = {it.test.p:.2g}" if is_real else "beyond the margin"
 
 
-def _waited(it: _Tested, *, is_real: bool, decides: bool) -> bool:
+def _waited(it: TestedNumber, *, is_real: bool, decides: bool) -> bool:
     """Whether it grew, by more than the floor with its waits for a processor."""
     grew = is_real or (not decides and min(it.high) > max(it.low))
-    return grew and _beyond_floor(it, median(it.high))
+    return grew and it.is_above_floor(median(it.high))
 
 
-def _of_waits(it: _Tested) -> str:
+def _of_waits(it: TestedNumber) -> str:
     return (
         f"but {it.quantity.words(median(it.waits))} of it waited for a processor: "
         "play it on a quiet machine, or the agent itself keeps the processors busy"
     )
 
 
-def _over_floor(it: _Tested) -> bool:
-    return _beyond_floor(it, median(it.least))
-
-
-def _beyond_floor(it: _Tested, high: float) -> bool:
-    low = median(it.low)
-    return high - low >= max(it.quantity.floor, it.quantity.floor_share * low) and high > low
-
-
-def _beyond_margin(it: _Tested) -> bool:
-    low, high = max(it.low), min(it.least)
-    few = min(len(it.low), len(it.high)) < FEW
-    times, margin = (it.quantity.few_times, it.quantity.few_margin) if few else (it.quantity.times, it.quantity.margin)
-    return high >= times * low and high - low >= margin
-
-
-def _too_few(it: _Tested, tests: int, rate: float) -> str:
-    needed = repeats_needed(tests, rate)
+def _too_few(it: TestedNumber, needed: int | None) -> str:
     says = f"{len(it.old)} and {many(len(it.new), 'repeat')} cannot decide"
     if needed is not None and min(len(it.old), len(it.new)) >= needed:
         return f"{says}: too many of them are equal"
     return f"{says}; {needed} of each can"
 
 
-def _difference(it: _Tested, kind: DifferenceKind, why: str) -> Difference:
+def _difference(it: TestedNumber, kind: DifferenceKind, why: str) -> Difference:
     old, new = median(it.old), median(it.new)
     change = f", {new / old - 1:+.0%}" if old else ""
     says = f"{it.quantity.name} {it.quantity.words(old)} → {it.quantity.words(new)}{change} ({why})"

@@ -42,6 +42,10 @@ class Quantity:
     pooled: bool = True
     """All scenarios of an agent are compared together too."""
 
+    def floor_above(self, low: float) -> float:
+        """By how much another value must be above this one to count."""
+        return max(self.floor, self.floor_share * low)
+
 
 def _calls(number: float) -> str:
     return count(number) if number == round(number) else f"{number:,.1f}"

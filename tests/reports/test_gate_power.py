@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.reports.differences import TOGETHER, differences, unchanged
+from wedgehog.reports.differences import differences, unchanged
 from wedgehog.reports.played_cells import PlayedCell
+from wedgehog.reports.tested_numbers import TOGETHER
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gate.py"
 
@@ -173,3 +174,17 @@ def test_equal_repeats_that_cannot_decide_are_named_as_the_reason():
     }
     (found,) = differences(calls["before"], calls["after"])
     assert found.says == "paid calls 2 → 3, +50% (10 and 10 repeats cannot decide: too many of them are equal)"
+
+
+def test_numbers_that_stay_below_the_floor_do_not_make_the_limit_stricter():
+    """However their values are divided, they could not be called worse; so eight repeats of 100 turns decide."""
+
+    def cells(turn_s: float) -> dict[tuple[str, str], PlayedCell]:
+        short, long = (tuple(s + number / 1000 for number in range(8)) for s in (0.05, 2.0))
+        alike = PlayedCell("s", "mine", {"passed": 8}, turn_s=long, other_turns_s=short)
+        made = {(f"s{number}", "mine"): replace(alike, scenario=f"s{number}") for number in range(100)}
+        slow = tuple(turn_s + number / 1000 for number in range(8))
+        return made | {("s0", "mine"): replace(alike, scenario="s0", turn_s=slow)}
+
+    found = differences(cells(2.0), cells(2.6), 0.01)
+    assert [(it.scenario, it.kind) for it in found] == [("s0", "worse")]

@@ -1,0 +1,125 @@
+"""The numbers of both sides, each with its test: of every cell, and of all cells of an agent together."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+from wedgehog.reports.played_cells import Key, PlayedCell
+from wedgehog.reports.quantities import Quantity
+from wedgehog.reports.rank_test import RankTest, pooled_test, rank_test
+
+TOGETHER = "all scenarios together"
+"""The name of the cell that stands for all cells of an agent."""
+
+FEW = 3
+"""Below so many repeats of a side, the margins are wider."""
+
+
+@dataclass(frozen=True)
+class TestedNumber:
+    """A quantity of a cell, or of all cells of an agent, with the test whether it is higher on one side."""
+
+    scenario: str
+    agent: str
+    quantity: Quantity
+    old: Sequence[float]
+    new: Sequence[float]
+    least: Sequence[float]
+    waits: Sequence[float]
+    """Both of the side that is tested for being higher."""
+    test: RankTest
+    better: bool
+
+    @property
+    def low(self) -> Sequence[float]:
+        """The other side."""
+        return self.new if self.better else self.old
+
+    @property
+    def high(self) -> Sequence[float]:
+        """The side that is tested for being higher."""
+        return self.old if self.better else self.new
+
+    @property
+    def what(self) -> Key:
+        """Its agent and quantity."""
+        return self.agent, self.quantity.name
+
+    @property
+    def is_pool(self) -> bool:
+        """Whether it is of all cells together, and each cell has a test of its own too."""
+        return self.scenario == TOGETHER and not self.quantity.together
+
+    @property
+    def over_floor(self) -> bool:
+        """Whether it grew by the floor also without what is not the agent's."""
+        return self.is_above_floor(median(self.least))
+
+    def is_above_floor(self, high: float) -> bool:
+        """Whether this value is above the other side by the floor."""
+        low = median(self.low)
+        return high - low >= self.quantity.floor_above(low) and high > low
+
+    @property
+    def beyond_margin(self) -> bool:
+        """Whether every repeat is above every repeat of the other side by the margin."""
+        low, high, it = max(self.low), min(self.least), self.quantity
+        few = min(len(self.low), len(self.high)) < FEW
+        times, margin = (it.few_times, it.few_margin) if few else (it.times, it.margin)
+        return high >= times * low and high - low >= margin
+
+
+def tested_numbers(
+    both: Iterable[tuple[PlayedCell, PlayedCell]], quantities: Sequence[Quantity], *, better: bool
+) -> list[TestedNumber]:
+    """The tests whether the new side is higher (`better`: lower), those of all cells of an agent at the end."""
+    every = [it for pair in both for it in _tested(*pair, quantities, better=better)]
+    return [*(it for it in every if not it.quantity.together), *_together(every)]
+
+
+def _tested(
+    before: PlayedCell, after: PlayedCell, quantities: Iterable[Quantity], *, better: bool
+) -> Iterator[TestedNumber]:
+    first, second = (after, before) if better else (before, after)
+    for quantity in quantities:
+        low, high = quantity.of(first), quantity.of(second)
+        if low and high:
+            old, new, least = quantity.of(before), quantity.of(after), quantity.least(second)
+            test = _test(quantity, low, high)
+            waits = quantity.waits(second) or [0.0] * len(high)
+            yield TestedNumber(after.scenario, after.agent, quantity, old, new, least, waits, test, better)
+
+
+def _test(quantity: Quantity, low: Sequence[float], high: Sequence[float]) -> RankTest:
+    """The test; it cannot decide if no division of these values between both sides is over the floor."""
+    test, values = rank_test(low, high), (*low, *high)
+    least = min(values)
+    return test if max(values) - least >= quantity.floor_above(least) else replace(test, least_p=1.0)
+
+
+def _together(tested: Iterable[TestedNumber]) -> Iterator[TestedNumber]:
+    """Each quantity of all cells of an agent: the sum of their medians, or the mean of each repeat."""
+    groups: dict[tuple[str, str], list[TestedNumber]] = {}
+    for it in (it for it in tested if it.quantity.pooled):
+        groups.setdefault((it.agent, it.quantity.name), []).append(it)
+    for alike in groups.values():
+        if len(alike) > 1:
+            yield _pool(alike)
+        elif alike[0].quantity.together:
+            yield alike[0]
+
+
+def _pool(alike: Sequence[TestedNumber]) -> TestedNumber:
+    quantity, test = alike[0].quantity, pooled_test([(it.low, it.high) for it in alike])
+    fold = _means if quantity.together else _sums
+    every = zip(*((it.old, it.new, it.least, it.waits) for it in alike), strict=True)
+    old, new, least, waits = (fold(sides) for sides in every)
+    return TestedNumber(TOGETHER, alike[0].agent, quantity, old, new, least, waits, test, alike[0].better)
+
+
+def _sums(sides: Iterable[Sequence[float]]) -> Sequence[float]:
+    return (sum(map(median, sides)),)
+
+
+def _means(sides: Iterable[Sequence[float]]) -> Sequence[float]:
+    return tuple(map(fmean, zip(*sides, strict=False)))
