@@ -11,6 +11,7 @@ import pyte
 from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
 from wedgehog.harness.agents.living import LivingSession, Said
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.turn_outcome import masked
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.terminal import as_controlling, open_terminal, press
 
@@ -101,7 +102,7 @@ class TuiSession(LivingSession):
     async def _prepare(self, *, first: bool) -> None:
         await self._stands_still()
         if self._idle is None:
-            self._idle = frozenset(map(_masked, self._screen.shown))
+            self._idle = frozenset(map(masked, self._screen.shown))
 
     async def _exchange(self, text: str) -> None:
         self._message, self._before = " ".join(text.splitlines()), self._seen
@@ -149,7 +150,7 @@ class TuiSession(LivingSession):
         return [
             line
             for line in self._since_message()
-            if not line or not (_masked(line) in idle or any(_is_in(sign, [line]) for sign in signs))
+            if not line or not (masked(line) in idle or any(_is_in(sign, [line]) for sign in signs))
         ]
 
     def _since_message(self) -> list[str]:
@@ -172,10 +173,6 @@ class TuiSession(LivingSession):
 
 def _is_in(pattern: str, lines: Sequence[str]) -> bool:
     return any(re.search(pattern, line) for line in lines)
-
-
-def _masked(line: str) -> str:
-    return re.sub(r"\d+", "#", line.strip())
 
 
 def _plain(line: str) -> str:

@@ -170,7 +170,7 @@ def told_words(turn: Turn, history: History) -> str:
 
 def causes(text: str, more: tuple[str, ...] = ()) -> frozenset[str]:
     """Lines that name a cause, with numbers masked; `more` are an agent's own patterns."""
-    return frozenset(_masked(line) for line in uncoloured(text).splitlines() if _matching(line, more))
+    return frozenset(masked(line) for line in uncoloured(text).splitlines() if _matching(line, more))
 
 
 def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
@@ -291,10 +291,11 @@ def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:
 def _unusual(text: str, history: History) -> str:
     """The lines that the control run does not contain."""
     usual = history.run.usual
-    return "\n".join(line for line in uncoloured(text).splitlines() if _masked(line) not in usual)
+    return "\n".join(line for line in uncoloured(text).splitlines() if masked(line) not in usual)
 
 
-def _masked(line: str) -> str:
+def masked(line: str) -> str:
+    """The line without its numbers, which differ from run to run."""
     return re.sub(r"\d+", "#", line.strip())
 
 

@@ -24,7 +24,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.agent_targets import AgentProcesses
 from wedgehog.harness.sandbox.process_info import Peer, ProcessInfo, environment, peers_of, process_infos, tree_of
-from wedgehog.harness.sandbox.stacks import NodeReport, Stacks, node_stacks, python_stacks, reports_on, telling_thread
+from wedgehog.harness.sandbox.stacks import NodeReport, Stacks, node_stacks, python_stacks, reports_on, stuck_thread
 
 WITHIN_S = 3.0
 STACKS_S = 1.5
@@ -69,14 +69,11 @@ class Diagnostics:
             sight.missing.append(f"looking took longer than {WITHIN_S:g} s")
         except Exception as wrong:  # a look that fails must not fail the run
             sight.missing.append(f"{type(wrong).__name__}: {wrong}")
-        if self.history.sealed:
-            return
-        says = sentence(self.history, sight, turn, self.clock.now())
-        file = f"hang-{turn}.json"
-        with suppress(OSError):
-            text = json.dumps(self._record(sight, turn, says), indent=1, ensure_ascii=False, default=str)
-            (self.folder / file).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
-        self.history.add(HangSeen(turn=turn, says=says, file=file))
+        if not self.history.sealed:
+            last = self.history.events[-1].as_json() if self.history.events else None
+            seen = {name: value for name, value in asdict(sight).items() if name != "node_asks"}
+            says = sentence(self.history, sight, turn, self.clock.now())
+            record_hang(self.history, self.folder, turn, self.clock.now(), says, {"last_event": last, **seen})
 
     async def _look(self, sight: Diagnosis) -> None:
         await _in_own_thread(lambda: self._from_outside(sight))
@@ -101,10 +98,15 @@ class Diagnostics:
             if report:
                 sight.node_reports[str(stack.pid)] = report
 
-    def _record(self, sight: Diagnosis, turn: int, says: str) -> dict[str, Any]:
-        last = self.history.events[-1].as_json() if self.history.events else None
-        seen = {name: value for name, value in asdict(sight).items() if name != "node_asks"}
-        return {"turn": turn, "at_s": round(self.clock.now(), 3), "says": says, "last_event": last, **seen}
+
+def record_hang(history: History, folder: Path, turn: int, now_s: float, says: str, seen: Mapping[str, Any]) -> None:
+    """Write what was seen into the run's folder, and the sentence into its history."""
+    file = f"hang-{turn}.json"
+    facts = {"turn": turn, "at_s": round(now_s, 3), "says": says, **seen}
+    with suppress(OSError):
+        text = json.dumps(facts, indent=1, ensure_ascii=False, default=str)
+        (folder / file).write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+    history.add(HangSeen(turn=turn, says=says, file=file))
 
 
 async def _in_own_thread(work: Callable[[], None]) -> None:
@@ -131,7 +133,7 @@ def sentence(history: History, sight: Diagnosis, turn: int, now_s: float) -> str
         or _child(sight)
         or _nothing(so_far, sight, turn)
     )
-    where = next((at for it in sight.stacks if (at := telling_thread(it.threads)) is not None), None)
+    where = next((at for it in sight.stacks if (at := stuck_thread(it.threads)) is not None), None)
     return what if where is None else f"{what}; {where}"
 
 

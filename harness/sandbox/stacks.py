@@ -62,7 +62,7 @@ class Thread:
         return f"thread {self.name} in {Path(at.file).name}:{at.line} {self.frames[0].function}"
 
 
-def telling_thread(threads: Sequence[Thread]) -> Thread | None:
+def stuck_thread(threads: Sequence[Thread]) -> Thread | None:
     """The main thread; if that only waits for events, the first other thread that runs the user's program."""
     at_work = [thread for thread in threads if thread.frames]
     main = next((thread for thread in at_work if thread.name.lower() in ("mainthread", "main")), None)

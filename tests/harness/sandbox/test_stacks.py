@@ -10,7 +10,7 @@ import pytest
 
 from wedgehog.harness.sandbox import stacks
 from wedgehog.harness.sandbox.process_info import ProcessInfo
-from wedgehog.harness.sandbox.stacks import StackFrame, Thread, node_stacks, python_stacks, reports_on, telling_thread
+from wedgehog.harness.sandbox.stacks import StackFrame, Thread, node_stacks, python_stacks, reports_on, stuck_thread
 
 SOCKET = StackFrame("readinto", "/usr/lib/python3.11/socket.py", 706)
 SDK = StackFrame("send", "/venv/lib/python3.11/site-packages/httpx/_client.py", 914)
@@ -54,7 +54,7 @@ IDLE = Thread("pool-1", (StackFrame("get", "/usr/lib/python3.11/queue.py", 171),
 )
 def test_the_main_thread_is_chosen_unless_it_only_waits_for_events(threads: tuple[Thread, ...], chosen: str | None):
     """A waiting main thread is passed over for a thread that runs the agent's own code."""
-    found = telling_thread(threads)
+    found = stuck_thread(threads)
     assert (found.name if found else None) == chosen
 
 
