@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final, Self, cast
 
 from wedgehog.fake_llm.http_request import Head, Incoming, RequestReader
@@ -63,11 +64,11 @@ class Connection(asyncio.BufferedProtocol):
         self.carried += len(data)
         self.transport.write(data)
 
-    def upgrade(self, head: Head, memory: ConnectionMemory) -> None:
-        """Go on as a WebSocket: each message is a request with this head."""
+    def upgrade(self, head: Head, memory: ConnectionMemory, first: bytes) -> None:
+        """Go on as a WebSocket: each message is a request with this head; the frames `first` are sent first."""
         self.memory = memory
         self._reader = FrameReader(head, self._control)
-        self.write(accepted(head))
+        self.write(accepted(head) + first)
 
     def _control(self, frame: bytes, closes: bool) -> None:
         """A pong waits for the end of the frame that is being written; a close ends the connection."""
@@ -114,6 +115,8 @@ class Connection(asyncio.BufferedProtocol):
     def data_received(self, data: bytes | memoryview) -> None:
         """Answer the requests that are complete."""
         came = self._reader.feed(data)
+        if self.memory is not None and self.is_busy:
+            came = [replace(it, overlaps=True) for it in came]
         self._waiting.extend([] if self._close_sent else came)
         if self._waiting and self._task is None:
             self._begin()

@@ -121,6 +121,8 @@ class Incoming:
     head: Head
     body: bytes = field(default=b"", repr=False)
     trouble: BadHttpError | None = None
+    overlaps: bool = False
+    """Whether it came while an earlier one was being answered."""
 
 
 class RequestReader:

@@ -4,6 +4,7 @@ request ─▶ dialect ─▶ refuse? ─▶ script ─▶ reply ─▶ frames �
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
@@ -125,7 +126,7 @@ class Responder:
         told, call = self._told(failure), self.request.call
         retry_after = _retry_after(failure.retry_after, self.now)
         fact = RefusalSent(call, told.status, told.kind, told.message, False, True, failure.retry_after)
-        wait_s = failure.retry_after if isinstance(failure.retry_after, int | float) else 1.0
+        wait_s = _wait_s(failure.retry_after)
         of_no_limit = failure.html or failure.kind == BALANCE
         headers = [] if of_no_limit else self.dialect.failure_headers(told.status, wait_s, self.now)
         headers += [("Retry-After", retry_after)] if retry_after else []
@@ -162,7 +163,8 @@ class Responder:
 
     def _whole(self, told: Response, more: Sequence[tuple[str, str]] = ()) -> WireReply:
         if self.request.websocket:
-            return over_websocket.refused(told, dict(more), closes=self.closes)
+            events = self.dialect.error_messages(told, dict(more), self.request)
+            return over_websocket.refused(events, closes=self.closes)
         headers = [*self._headers(), *more]
         image = whole(told.status, told.body, headers, content_type=told.content_type, closes=self.closes)
         return bodiless(image) if self.request.method == "HEAD" else image
@@ -177,6 +179,13 @@ def _retry_after(value: float | str | None, now: datetime) -> str:
     if isinstance(value, str) and value.startswith("date:"):
         return format_datetime(now + timedelta(seconds=float(value.removeprefix("date:"))), usegmt=True)
     return value if isinstance(value, str) else f"{value:g}"
+
+
+def _wait_s(value: float | str | None) -> float:
+    """Return the seconds that a Retry-After asks for; without a number it is one."""
+    with suppress(ValueError):
+        return float(value.removeprefix("date:") if isinstance(value, str) else 1 if value is None else value)
+    return 1.0
 
 
 def _page(status: int, message: str | None = None) -> Response:

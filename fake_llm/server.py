@@ -21,6 +21,7 @@ from wedgehog.fake_llm.dialects.base import Dialect, Refusal
 from wedgehog.fake_llm.dialects.gemini.wire import GEMINI
 from wedgehog.fake_llm.dialects.ollama.wire import OLLAMA
 from wedgehog.fake_llm.dialects.openai_chat.wire import OPENAI_CHAT
+from wedgehog.fake_llm.dialects.openai_realtime.wire import OPENAI_REALTIME
 from wedgehog.fake_llm.dialects.openai_responses.wire import OPENAI_RESPONSES
 from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.ids import fingerprint
@@ -37,14 +38,14 @@ from wedgehog.fake_llm.observer import (
 )
 from wedgehog.fake_llm.render_cache import RenderCache
 from wedgehog.fake_llm.reply import Script
-from wedgehog.fake_llm.request import ConnectionMemory, Memories, Memory, Request, json_object
+from wedgehog.fake_llm.request import Memories, Request, json_object
 from wedgehog.fake_llm.respond import RequestOutcome, Responder
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.fake_llm.wire_reply import WireReply
 
 _TOO_LARGE: Final = 413
 
-DIALECTS: Final[tuple[Dialect, ...]] = (ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES)
+DIALECTS: Final[tuple[Dialect, ...]] = (ANTHROPIC, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, OPENAI_REALTIME)
 DEFAULT_SESSION: Final = "default"
 
 _IN_SESSION: Final = re.compile(r"/s/([\w.-]{1,64})(/.*)", re.ASCII)
@@ -107,6 +108,9 @@ class FakeLLM(Listener):
         self.observer.saw(ConnectionClosed(connection.conn, connection.by_us))
 
     async def _answer(self, connection: Connection, incoming: Incoming) -> None:
+        told = over_websocket.obeyed(connection.memory, incoming, strict=self._strict)
+        if told is not None:
+            return connection.write(told)
         self._calls += 1
         request = self._read(incoming)
         if self._tokens.is_asked(request):
@@ -114,11 +118,13 @@ class FakeLLM(Listener):
             return
         self._tokens.carries(request.call, request.key)
         if connection.memory is not None:
-            request, incoming = _message(request, incoming, connection.memory)
-        elif websocket.is_asked(incoming.head) and request.path == over_websocket.PATH and request.key:
+            request, incoming = over_websocket.meant(request, incoming, connection.memory)
+        elif websocket.is_asked(incoming.head) and request.path in over_websocket.PATHS and request.key:
             refused = websocket.trouble(incoming.head)
             if refused is None:
-                return connection.upgrade(incoming.head, ConnectionMemory(request.memory))
+                return connection.upgrade(
+                    incoming.head, *over_websocket.opened(request, incoming.head, connection.conn.id)
+                )
             incoming = replace(incoming, trouble=refused)
         outcome = self._outcome(request, dialect_of(request), connection.conn, incoming)
         await self._deliver(request, outcome, connection)
@@ -244,13 +250,6 @@ def _ended(
     call: int, delivery: Delivery, image: WireReply, stop: str, how: Literal["complete", "hung_up"]
 ) -> WriteEnded:
     return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.told.marks, how, stop)
-
-
-def _message(request: Request, incoming: Incoming, memory: Memory) -> tuple[Request, Incoming]:
-    """A message of a WebSocket as the request that it means."""
-    document = request.document
-    asked = replace(request, document=over_websocket.asked_in(document), memory=memory, websocket=True)
-    return asked, replace(incoming, trouble=over_websocket.trouble(document))
 
 
 def dialect_of(request: Request) -> Dialect:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.frame import Frame, encode
 from wedgehog.fake_llm.reply import ItemKind, Overflow, Reply, Stop, Thinking
-from wedgehog.fake_llm.request import Request, is_known, model_asked
+from wedgehog.fake_llm.request import Request, is_known, json_object, model_asked
 from wedgehog.fake_llm.usage import Billed, Meter, input_tokens, tokens_in, words
 from wedgehog.fake_llm.value import value
 
@@ -180,6 +180,12 @@ class Dialect(ABC):
     @abstractmethod
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
         """Write an error as an event of a stream, after `number` other events."""
+
+    def error_messages(self, told: Response, headers: Mapping[str, str], request: Request) -> list[dict[str, Any]]:
+        """Write an error as messages of a WebSocket, with the headers that tell a client when to come again."""
+        error = (json_object(told.body) or {}).get("error") or {"type": "server_error", "message": told.message}
+        named = {name.lower(): given for name, given in headers.items()}
+        return [{"type": "error", "status": told.status, "error": error} | ({"headers": named} if named else {})]
 
     @abstractmethod
     def aside(self, request: Request, models: Models) -> Response | None:
