@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from email.utils import format_datetime
+from email.utils import format_datetime, parsedate_to_datetime
 from html import escape
 from typing import Final
 
@@ -126,7 +126,7 @@ class Responder:
         told, call = self._told(failure), self.request.call
         retry_after = _retry_after(failure.retry_after, self.now)
         fact = RefusalSent(call, told.status, told.kind, told.message, False, True, failure.retry_after)
-        wait_s = _wait_s(failure.retry_after)
+        wait_s = _wait_s(retry_after, self.now)
         of_no_limit = failure.html or failure.kind == BALANCE
         headers = [] if of_no_limit else self.dialect.failure_headers(told.status, wait_s, self.now)
         headers += [("Retry-After", retry_after)] if retry_after else []
@@ -181,10 +181,12 @@ def _retry_after(value: float | str | None, now: datetime) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _wait_s(value: float | str | None) -> float:
-    """Return the seconds that a Retry-After asks for; without a number it is one."""
+def _wait_s(retry_after: str, now: datetime) -> float:
+    """Return the seconds for which a Retry-After asks; without one, or with another text, it is one."""
     with suppress(ValueError):
-        return float(value.removeprefix("date:") if isinstance(value, str) else 1 if value is None else value)
+        return float(retry_after)
+    with suppress(ValueError, TypeError):
+        return max(0.0, (parsedate_to_datetime(retry_after) - now).total_seconds())
     return 1.0
 
 

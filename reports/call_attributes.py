@@ -12,7 +12,12 @@ from wedgehog.reports.calls import ending, took_s
 ColumnType = Literal["string", "int64", "double", "bool", "list<string>"]
 """The types of our columns, as Arrow names them."""
 
-PROVIDERS = {"openai-chat": "openai", "openai-responses": "openai", "gemini": "gcp.gemini"}
+PROVIDERS = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "openai-realtime": "openai",
+    "gemini": "gcp.gemini",
+}
 """A wire format's provider as OpenTelemetry names it, where that is not the wire's own name."""
 
 

@@ -27,7 +27,7 @@ AGENT_KINDS: tuple[AgentKind, ...] = get_args(AgentKind)
 """The ways to talk to an agent; a spec has exactly one of these keys."""
 HostLink = Literal["llm", "chat"]
 """The links that can be behind a host."""
-Wire = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "ollama"]
+Wire = Literal["openai-chat", "openai-responses", "openai-realtime", "anthropic", "gemini", "ollama"]
 
 
 def _holds_answer(text: str) -> str:

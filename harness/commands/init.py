@@ -15,6 +15,7 @@ from wedgehog.harness.record.expectation import did_you_mean
 WIRES: Mapping[str, tuple[dict[str, str], str]] = {
     "openai-chat": ({"OPENAI_BASE_URL": "{llm_url}/v1", "OPENAI_API_KEY": "{key}"}, "POST /v1/chat/completions"),
     "openai-responses": ({"OPENAI_BASE_URL": "{llm_url}/v1", "OPENAI_API_KEY": "{key}"}, "POST /v1/responses"),
+    "openai-realtime": ({"OPENAI_BASE_URL": "{llm_url}/v1", "OPENAI_API_KEY": "{key}"}, "a WebSocket at /v1/realtime"),
     "anthropic": ({"ANTHROPIC_BASE_URL": "{llm_url}", "ANTHROPIC_API_KEY": "{key}"}, "POST /v1/messages"),
     "gemini": (
         {"GOOGLE_GEMINI_BASE_URL": "{llm_url}", "GEMINI_API_KEY": "{key}"},

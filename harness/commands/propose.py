@@ -20,6 +20,7 @@ MARKS: Final[dict[str, re.Pattern[str]]] = {
     "anthropic": re.compile(r"^\s*(?:from|import) anthropic\b|@anthropic-ai/sdk|/v1/messages", re.MULTILINE),
     "gemini": re.compile(r"^\s*from google import genai|^\s*(?:from|import) google\.genai|@google/genai", re.MULTILINE),
     "ollama": re.compile(r"^\s*(?:from|import) ollama\b|from ['\"]ollama['\"]|/api/chat", re.MULTILINE),
+    "openai-realtime": re.compile(r"\.realtime\.connect\(|/v1/realtime|OpenAIRealtimeWS\b", re.MULTILINE),
     "openai-responses": re.compile(
         r"\.responses\.(?:create|stream|parse)\(|/v1/responses|^\s*from agents import", re.MULTILINE
     ),

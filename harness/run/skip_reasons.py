@@ -11,7 +11,7 @@ from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
 MINUTES = "minutes"
 """Tags a scenario whose replies alone take minutes: virtual time plays it at no cost, a live run waits."""
-NO_REASONING = ("openai-chat", "ollama")
+NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
 """Wires on which no reasoning is part of the conversation."""
 
 

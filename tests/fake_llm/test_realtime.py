@@ -211,14 +211,27 @@ async def test_items_are_deleted_read_and_put_at_a_place(connect: Connect, recor
     assert told == [["one", "two", "three"], ["aside", "two", "three", hello], ["two", "three", hello]]
 
 
-async def test_a_failure_of_the_service_is_a_failed_response(connect: Connect, recorder: Any) -> None:
-    """A rate limit says when it ends."""
-    async with connect(Failure(429, retry_after=7)) as connection:
+@pytest.mark.parametrize(
+    ("failure", "reset_s", "kind"),
+    [
+        (Failure(429, retry_after=7), [7], "requests"),
+        (Failure(503, retry_after="date:3"), [3], "service_unavailable"),
+        (Failure(503, retry_after="Fri, 02 Jan 2026 03:04:09 GMT"), [4], "service_unavailable"),
+        (Failure(500), [], "server_error"),
+        (Failure(429, kind="balance"), [], "insufficient_quota"),
+    ],
+)
+async def test_a_failure_of_the_service_is_a_failed_response(
+    connect: Connect, recorder: Any, failure: Failure, reset_s: list[float], kind: str
+) -> None:
+    """A limit says when it ends."""
+    async with connect(failure) as connection:
         await says(connection)
-        created, limits, done = await answered(connection)
-        assert (created.type, limits.rate_limits[0].reset_seconds) == ("response.created", 7)
-        assert (done.response.status, done.response.status_details.error.code) == ("failed", "rate_limit_exceeded")
-    assert [(fact.status, fact.scripted) for fact in recorder.all(RefusalSent)] == [(429, True)]
+        created, *limits, done = await answered(connection)
+        assert created.type == "response.created"
+        assert [it.rate_limits[0].reset_seconds for it in limits] == reset_s
+        assert (done.response.status, done.response.status_details.error.type) == ("failed", kind)
+    assert [(fact.status, fact.scripted) for fact in recorder.all(RefusalSent)] == [(failure.status, True)]
 
 
 async def test_a_reply_that_fails_in_the_middle_is_not_kept(connect: Connect, recorder: Any) -> None:

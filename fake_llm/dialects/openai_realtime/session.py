@@ -13,7 +13,7 @@ from wedgehog.fake_llm.dialects.openai_realtime.names import CREATE, GA, ITEM, N
 from wedgehog.fake_llm.ids import made_up
 from wedgehog.fake_llm.request import ConnectionMemory, Memory, mapped
 
-Event = dict[str, Any]
+ServerEvent = dict[str, Any]
 _OF_SERVER: Final = ("id", "object", "status")
 
 
@@ -31,11 +31,11 @@ class RealtimeSession(ConnectionMemory):
         self.last_response = ""
         self._last_said: list[str] = []
 
-    def opening(self) -> Event:
+    def opening(self) -> ServerEvent:
         """Return the first event of a connection."""
         return self._event("session.created", session=self.config)
 
-    def take(self, document: dict[str, Any] | None, *, strict: bool, overlaps: bool) -> list[Event] | None:
+    def take(self, document: dict[str, Any] | None, *, strict: bool, overlaps: bool) -> list[ServerEvent] | None:
         """Obey a message of the client; None: it is a request for a reply, or it is refused.
 
         `overlaps`: it came while a reply was being sent. Unless `strict`, the result of an unknown call is kept.
@@ -71,7 +71,7 @@ class RealtimeSession(ConnectionMemory):
         """Take the items of the last reply away: it failed."""
         self.items = [item for item in self.items if item["id"] not in self._last_said]
 
-    def _whole(self, document: Event, given: dict[str, Any], items: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    def _whole(self, document: ServerEvent, given: dict[str, Any], items: Iterable[dict[str, Any]]) -> dict[str, Any]:
         names = self.names
         limit = given.get("max_output_tokens", self.config[names.limit])
         return {
@@ -88,7 +88,7 @@ class RealtimeSession(ConnectionMemory):
             "stream": True,
         }
 
-    def _obeyed(self, document: dict[str, Any]) -> list[Event]:
+    def _obeyed(self, document: dict[str, Any]) -> list[ServerEvent]:
         match document["type"]:
             case "session.update":
                 changed = mapped(document["session"])
@@ -102,7 +102,7 @@ class RealtimeSession(ConnectionMemory):
         (found,) = (item for item in self.items if item["id"] == document["item_id"])
         return [self._event("conversation.item.retrieved", item=found)]
 
-    def _added(self, item: dict[str, Any], previous: str | None) -> list[Event]:
+    def _added(self, item: dict[str, Any], previous: str | None) -> list[ServerEvent]:
         item = {"id": self._made_up("item"), "object": "realtime.item", "status": "completed", **item}
         if item["type"] == "function_call":
             item = {"call_id": self._made_up("call"), **item}
@@ -112,7 +112,7 @@ class RealtimeSession(ConnectionMemory):
         before = ids[at - 1] if at else None
         return [self._event(name, previous_item_id=before, item=item) for name in self.names.added_and_done]
 
-    def _event(self, kind: str, **fields: Any) -> Event:
+    def _event(self, kind: str, **fields: Any) -> ServerEvent:
         return {"type": kind, "event_id": self._made_up("event"), **fields}
 
     def _made_up(self, kind: str) -> str:

@@ -6,6 +6,7 @@ Source: the types of the official SDK, `openai.types.realtime` and `openai.types
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation
@@ -23,9 +24,10 @@ from wedgehog.fake_llm.request import Request, counted, json_object, listed, map
 from wedgehog.fake_llm.usage import Meter, arguments
 
 PATH: Final = "/v1/realtime"
+_RESET: Final = "reset_seconds"
 _LIMITED: Final = 429
 _SERVER_ERROR: Final = 500
-_Event = tuple[str, dict[str, Any], Frame]
+_NamedEvent = tuple[str, dict[str, Any], Frame]
 """An event's name, its data without name and id, and a frame for its delay and tokens."""
 
 
@@ -39,7 +41,7 @@ class _RealtimeWriter(ReplyWriter):
             told = event(encode({"type": name, "event_id": _event_id(self.call, number), **data}), name)
             yield Frame(told, frame.delay_s, frame.tokens, frame.completes, frame.terminal)
 
-    def _events(self) -> Iterator[_Event]:
+    def _events(self) -> Iterator[_NamedEvent]:
         session, document = session_of(self.exchange.request), self.exchange.request.document or {}
         meter, shown = self.meter(), self._shown()
         items = [self._item(index) for index in shown]
@@ -57,7 +59,9 @@ class _RealtimeWriter(ReplyWriter):
         done = {"response": self._response(self._status(), items)}
         yield "response.done", done, Frame(b"", tokens=self.spent, terminal=True)
 
-    def _entered(self, index: int, at: int, entry: dict[str, Any], meter: Meter, *, kept: bool) -> Iterator[_Event]:
+    def _entered(
+        self, index: int, at: int, entry: dict[str, Any], meter: Meter, *, kept: bool
+    ) -> Iterator[_NamedEvent]:
         """Yield the events of item `index`, which is number `at` of those that are shown."""
         names, said, item = session_of(self.exchange.request).names, self.items[index], entry["item"]
         place, opening = {"response_id": response_id(self.call), "output_index": at}, _opening(item)
@@ -153,7 +157,7 @@ def _opening(item: dict[str, Any]) -> dict[str, Any]:
     return {name: empty.get(name, value) for name, value in item.items()}
 
 
-def _said(said: Text, about: dict[str, Any], meter: Meter, names: Names) -> Iterator[_Event]:
+def _said(said: Text, about: dict[str, Any], meter: Meter, names: Names) -> Iterator[_NamedEvent]:
     at, name = {**about, "content_index": 0}, f"response.{names.text}"
     yield "response.content_part.added", {**at, "part": {"type": "text", "text": ""}}, Frame(b"", tokens=meter.now)
     for piece in pieces(said.text):
@@ -163,7 +167,7 @@ def _said(said: Text, about: dict[str, Any], meter: Meter, names: Names) -> Iter
     yield "response.content_part.done", {**at, "part": whole}, Frame(b"", tokens=meter.now)
 
 
-def _called(said: ToolCall, item: dict[str, Any], about: dict[str, Any], meter: Meter) -> Iterator[_Event]:
+def _called(said: ToolCall, item: dict[str, Any], about: dict[str, Any], meter: Meter) -> Iterator[_NamedEvent]:
     meter.add(len(said.name))
     at, name = {**about, "call_id": item["call_id"]}, "response.function_call_arguments"
     for piece in pieces(item["arguments"]):
@@ -219,6 +223,10 @@ class _OpenAIRealtime(OpenAIDialect):
         told = _failed(self.described(refusal), exchange.request, number)
         return event(encode(told), "response.done")
 
+    def failure_headers(self, status: int, wait_s: float, now: datetime) -> list[tuple[str, str]]:
+        """Return the seconds until a limit ends; the client reads them in an event."""
+        return [(_RESET, str(wait_s))]
+
     def error_messages(self, told: Response, headers: Mapping[str, str], request: Request) -> list[dict[str, Any]]:
         """Tell a client's mistake by an `error`, and a failure of the service by a failed response."""
         failed = told.message or "The server had an error while processing your request."
@@ -228,7 +236,8 @@ class _OpenAIRealtime(OpenAIDialect):
             return [{"type": "error", "event_id": _event_id(request.call, 0), "error": {**error, "event_id": by}}]
         started = {"response": response_of(request, "in_progress", None, [], None)}
         created = {"type": "response.created", "event_id": _event_id(request.call, 0), **started}
-        return [created, *_limits(headers, request), _failed(error, request, 2)]
+        limits = _limits(headers, request) if told.status == _LIMITED or "Retry-After" in headers else ()
+        return [created, *limits, _failed(error, request, 2)]
 
 
 def _failed(error: dict[str, Any], request: Request, number: int) -> dict[str, Any]:
@@ -240,8 +249,8 @@ def _failed(error: dict[str, Any], request: Request, number: int) -> dict[str, A
 
 def _limits(headers: Mapping[str, str], request: Request) -> Iterator[dict[str, Any]]:
     """Yield when a limit ends; headers do not reach a client of a WebSocket."""
-    with suppress(KeyError, ValueError):
-        reset_s = float(headers["x-ratelimit-reset-requests"].removesuffix("s"))
+    with suppress(KeyError):
+        reset_s = float(headers[_RESET])
         limit = {"name": "requests", "limit": 60, "remaining": 0, "reset_seconds": reset_s}
         yield {"type": "rate_limits.updated", "event_id": _event_id(request.call, 1), "rate_limits": [limit]}
 

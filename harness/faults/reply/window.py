@@ -12,7 +12,7 @@ from wedgehog.harness.faults.parameters import FaultError
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 TOO_LONG = 400
-CUTS_IN_SILENCE = ("ollama",)
+CUTS_IN_SILENCE = ("ollama", "openai-realtime")
 """Wires whose provider drops the beginning of a request that is too long, and answers the rest."""
 
 
@@ -20,9 +20,10 @@ CUTS_IN_SILENCE = ("ollama",)
 class Window(ReplyFault):
     """The model's window has room for `tokens` tokens, or for `more` tokens than the first request that it meets.
 
-    A longer request is refused with 400 and the provider's own words, which name the window's size. Ollama refuses
-    nothing: it drops the beginning, answers the rest, and counts only that. Tokens are estimated from the characters of
-    messages and tools, four each. Nothing heals it: later turns, summaries and side conversations have the same window.
+    A longer request is refused with 400 and the provider's own words, which name the window's size. Ollama and OpenAI's
+    Realtime API refuse nothing: they drop the beginning, answer the rest, and count only that. Tokens are estimated
+    from the characters of messages and tools, four each. Nothing heals it: later turns, summaries and side
+    conversations have the same window.
     """
 
     tokens: Annotated[int, Field(ge=1)] | None = None
