@@ -110,13 +110,16 @@ async def _echo(arguments: Sequence[str], out: Write, shell: Shell) -> int:
 
 async def _printf(arguments: Sequence[str], out: Write, shell: Shell) -> int:
     form, *rest = arguments or ("",)
-    if odd := re.search(r"%[^s%]|\\[^nt\\]", form):
+    if odd := re.search(r"%[^s%]|\\[^nt\\0-7]", form):
         raise SimUnsupportedError(f"`printf` with {odd[0]!r}")
     values = iter(rest)
-    text = re.sub(
-        r"\\[nt\\]|%s|%%", lambda it: _ESCAPES.get(it[0]) or ("%" if it[0] == "%%" else next(values, "")), form
-    )
-    out(text.encode())
+
+    def meant(found: re.Match[str]) -> str:
+        if octal := found["octal"]:
+            return bytes([int(octal, 8) % 256]).decode(errors="surrogateescape")
+        return _ESCAPES.get(found[0]) or ("%" if found[0] == "%%" else next(values, ""))
+
+    out(re.sub(r"\\(?P<octal>[0-7]{1,3})|\\[nt\\]|%s|%%", meant, form).encode(errors="surrogateescape"))
     return OK
 
 
