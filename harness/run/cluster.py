@@ -6,8 +6,10 @@ Dask gives the runs of a worker that died to another one.
 
 import asyncio
 import contextlib
+import multiprocessing
 import re
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -134,7 +136,7 @@ async def _connected(address: str) -> AsyncIterator[Any]:
 
     dask_client: Any = distributed.Client
     local_cluster: Any = distributed.LocalCluster
-    with dask.config.set({"distributed.scheduler.allowed-failures": WORKERS_LOST}):
+    with dask.config.set({"distributed.scheduler.allowed-failures": WORKERS_LOST} | _forks()):
         async with contextlib.AsyncExitStack() as stack:
             if address.startswith("local:"):
                 cluster = local_cluster(
@@ -154,6 +156,17 @@ async def _connected(address: str) -> AsyncIterator[Any]:
             except OSError as wrong:
                 raise NetworkError(f"cluster {address}: {wrong}") from None
             yield client
+
+
+def _forks() -> dict[str, str]:
+    """The setting of Dask by which all workers of this machine are forked from one process that has imported us."""
+    if sys.platform != "linux":
+        return {}
+    from distributed import utils
+
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", play_errand.__module__])
+    utils._forkserver_preload_set = True  # otherwise Dask adds pandas, which takes a second
+    return {"distributed.worker.multiprocessing-method": "forkserver"}
 
 
 async def _threads(client: Any) -> int:

@@ -88,7 +88,7 @@ def test_each_run_is_played_once_though_a_worker_and_the_head_are_killed(tmp_pat
     campaign = tmp_path / "runs" / "latest"
     before = {run.name: (run / "history.jsonl").stat().st_mtime_ns for run in run_folders(campaign / "stall")}
     words = [sys.executable, "-m", "wedgehog.harness.commands.cli", "run", "--resume", "runs/latest", "--json"]
-    ran = subprocess.run([*words, "--cluster", "local:2"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = subprocess.run([*words, "--cluster", "local:1"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 1, ran.stderr
     rows = json.loads(ran.stdout)
     assert sorted((row["scenario"], row["repeat"]) for row in rows) == sorted(
