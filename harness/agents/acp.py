@@ -73,6 +73,8 @@ class AcpSession(LivingSession):
         self._id: str | None = None
         """The agent's name for the session."""
         self._chunks: list[str] = []
+        self._said_s: float | None = None
+        """When the last words of the answer came, by the time of the event loop."""
         self._raised: str | None = None
         self._stopping = asyncio.Event()
         self._denied = False
@@ -144,7 +146,7 @@ class AcpSession(LivingSession):
         return []
 
     async def _exchange(self, text: str) -> None:
-        self._chunks, self._raised, self._denied = [], None, False
+        self._chunks, self._said_s, self._raised, self._denied = [], None, None, False
         self._stopping.clear()
         words = schema.TextContentBlock(type="text", text=text)
         try:
@@ -168,6 +170,9 @@ class AcpSession(LivingSession):
 
     def _said(self) -> Said:
         return Said("".join(self._chunks), raised=self._raised)
+
+    def _answered_s(self, owned: Owned, answer: str) -> float | None:
+        return self._said_s
 
     async def _abort(self) -> None:
         """`session/cancel`: the agent then ends its turn."""
@@ -193,6 +198,8 @@ class AcpSession(LivingSession):
         content = update.get("content")
         if update.get("sessionUpdate") == "agent_message_chunk" and isinstance(content, dict):
             self._chunks.append(str(content.get("text", "")))
+            if self._chunks[-1].strip():
+                self._said_s = asyncio.get_running_loop().time()
 
     async def _permission(self, params: Any) -> dict[str, str]:
         """The user's answer; without one, and while the turn is being stopped, the request is cancelled with it."""

@@ -102,7 +102,7 @@ class Outcome:
     stderr: str = ""
     ended: EndedHow = "by itself"
     after_answer_s: float | None = None
-    """Seconds from the last output where the answer stands to the end; None if they are not known."""
+    """Seconds from the moment when the user had the answer to the end; None if they are not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,4 +127,5 @@ class CallableSession(Session):
         if "error" in self._spec.model_fields_set and not raised:
             source = OutputSource.parse(self._spec.error)
             error = err if source.kind == "stderr" else source.within(out)
-        return Outcome(reply.get("answer", ""), error, code, raised=raised, stdout=out, stderr=err, ended=self._ended)
+        told = Outcome(reply.get("answer", ""), error, code, raised=raised, stdout=out, stderr=err, ended=self._ended)
+        return replace(told, after_answer_s=0.0 if "answer" in reply else None)  # its user has what it returns

@@ -1,5 +1,7 @@
 """An agent that polls a chat service: its turn ends `quiet_s` after the last message that it sent there."""
 
+import asyncio
+
 import aiohttp
 
 from wedgehog.harness.agents.base import AgentContext, Surroundings
@@ -36,4 +38,5 @@ class ChatSession(HttpSession):
             if self._owned is not None and self._owned.exit_code is not None:
                 raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)
-        return HttpReply(200, "\n".join(chat.sent))
+        sent_s = asyncio.get_running_loop().time() - (clock.now() - chat.sent_s)
+        return HttpReply(200, "\n".join(chat.sent), sent_s)

@@ -1,6 +1,7 @@
 """An agent that is a service, started once per run or already running; one HTTP request is one turn."""
 
 import asyncio
+import codecs
 import signal
 from contextlib import suppress
 from copy import copy
@@ -9,6 +10,7 @@ from typing import Any
 
 import aiohttp
 
+from wedgehog.harness.agents.arrivals import Arrivals, seconds_since
 from wedgehog.harness.agents.base import (
     AgentContext,
     AgentError,
@@ -45,6 +47,8 @@ class HttpReply:
 
     status: int
     text: str
+    whole_s: float | None = None
+    """When the last byte of its text came, but for blank ones, by the time of the event loop."""
 
 
 @dataclass(slots=True)
@@ -222,7 +226,12 @@ class HttpSession(Session):
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=patience) as client,
             client.request(method, self._url(request.url), headers=headers, **given) as reply,
         ):
-            return HttpReply(reply.status, await reply.text(errors="replace"))
+            body = Arrivals()
+            async for piece in reply.content.iter_any():
+                body.add(piece)
+            text = body.data.decode(_encoding(reply), "replace")
+            words = len(body.data.rstrip())
+            return HttpReply(reply.status, text, body.since(lambda data: len(data) >= words))
 
     def _url(self, path: str) -> str:
         return self._base + self._around.fill(path)
@@ -244,7 +253,10 @@ class HttpSession(Session):
         answer = OutputSource.parse(self._http.answer).within(reply.text)
         if reply.status >= 400:
             error, answer = error or reply.text, ""
-        return Outcome(answer, error, status=reply.status, stdout=out, stderr=err, ended=self._ended)
+        after_s = seconds_since(reply.whole_s)
+        return Outcome(
+            answer, error, status=reply.status, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s
+        )
 
     async def _has_died(self) -> bool:
         """Whether the service has ended by the last signal; waits for the time that the signal allows."""
@@ -281,6 +293,13 @@ async def _close(asking: asyncio.Task[Any]) -> None:
     """Cancel a request, which closes its connection."""
     asking.cancel()
     await asyncio.wait({asking})
+
+
+def _encoding(reply: aiohttp.ClientResponse) -> str:
+    """What its head says, if Python knows that; else UTF-8."""
+    with suppress(LookupError):
+        return codecs.lookup(reply.charset or "utf-8").name
+    return "utf-8"
 
 
 def _described(bad: BaseException) -> str:

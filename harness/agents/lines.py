@@ -4,9 +4,10 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from wedgehog.harness.agents.arrivals import Arrivals
 from wedgehog.harness.agents.base import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, Said
 from wedgehog.harness.agents.sources import OutputSource, has
@@ -22,23 +23,27 @@ class HeardLines:
     """The lines of one turn as they arrive; the last one may have no end yet, as a prompt has none."""
 
     def __init__(self) -> None:
-        self._data = b""
+        self._arrived = Arrivals()
         self._more = asyncio.Event()
         self._searched = 0
 
     def feed(self, chunk: bytes) -> None:
         """Take what was read."""
-        self._data += chunk
+        self._arrived.add(chunk)
         self._more.set()
 
     def forget(self) -> None:
         """Begin a turn."""
-        self._data, self._searched = b"", 0
+        self._arrived, self._searched = Arrivals(), 0
 
     @property
     def lines(self) -> list[str]:
         """All lines, with the unfinished one; without that, an empty last one."""
-        return self._data.decode("utf-8", "replace").split("\n")
+        return _lines_of(self._arrived.data)
+
+    def since(self, holds: Callable[[Sequence[str]], bool]) -> float | None:
+        """When `holds` was first true of the lines until then, and of all that came later; None if it never was."""
+        return self._arrived.since(lambda data: holds(_lines_of(data)))
 
     async def until(self, sign: Sign) -> None:
         """Return when a line has come that the sign recognises."""
@@ -52,6 +57,10 @@ class HeardLines:
         found = next((index for index in range(self._searched, len(lines)) if _is(lines[index], sign)), None)
         self._searched = found if found is not None else len(lines) - 1
         return found
+
+
+def _lines_of(data: bytes) -> list[str]:
+    return data.decode("utf-8", "replace").split("\n")
 
 
 def _is(line: str, sign: Sign) -> bool:
@@ -93,11 +102,22 @@ class LinesSession(LivingSession):
             self.leader.stdin.write(words.encode() + b"\n")
 
     def _said(self) -> Said:
-        lines, talks = self._heard.lines, self._talks
-        if isinstance(talks.done, str):
-            lines = lines[: self._heard.place_of(talks.done)]
-        answer = self._read(talks.answer, talks.answer_from, lines)
-        return Said(answer, self._read(talks.error, talks.error_from, lines))
+        lines, talks = self._heard.lines[: self._end], self._talks
+        return Said(self._answer_in(lines), self._read(talks.error, talks.error_from, lines))
+
+    @property
+    def _end(self) -> int | None:
+        """Where the line stands that ends the turn, if it is no JSON: that one is a prompt, and says nothing else."""
+        return self._heard.place_of(self._talks.done) if isinstance(self._talks.done, str) else None
+
+    def _answered_s(self, owned: Owned, answer: str) -> float | None:
+        if OutputSource.parse(self._talks.answer).kind == "stderr":
+            return owned.last_output_s()[1]
+        end, words = self._end, answer.strip()
+        return self._heard.since(lambda lines: self._answer_in(lines[:end]).strip() == words)
+
+    def _answer_in(self, lines: Sequence[str]) -> str:
+        return self._read(self._talks.answer, self._talks.answer_from, lines)
 
     def _read(self, place: str, only: Mapping[str, Any] | None, lines: Sequence[str]) -> str:
         source = OutputSource.parse(place)

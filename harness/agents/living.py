@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from wedgehog.harness.agents.arrivals import seconds_since
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -65,6 +66,10 @@ class LivingSession(Session):
 
     def _said(self) -> Said:
         """What it has said since the message was given."""
+        raise NotImplementedError
+
+    def _answered_s(self, owned: Owned, answer: str) -> float | None:
+        """When the last of `answer` came, by the time of the event loop; None if that is not known."""
         raise NotImplementedError
 
     # ---- a turn
@@ -127,7 +132,10 @@ class LivingSession(Session):
         if code is not None:
             raised = raised or f"the process ended {_how(code)}"
         error = said.error or raised or ""
-        return Outcome(said.answer, error, code, raised=raised, stdout=out, stderr=err, ended=self._ended)
+        after_s = seconds_since(self._answered_s(owned, said.answer)) if said.answer.strip() else None
+        return Outcome(
+            said.answer, error, code, raised=raised, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s
+        )
 
     # ---- its process
 

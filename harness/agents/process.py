@@ -1,10 +1,10 @@
 """An agent that is a command line: one process per message; the turn ends when it has exited and its output is read."""
 
-import asyncio
 import os
 import signal
 from pathlib import Path
 
+from wedgehog.harness.agents.arrivals import seconds_since
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
@@ -47,8 +47,7 @@ class CommandSession(Session):
         if source.kind == "file":
             return None
         on_stdout = source.kind != "stderr" and bool(source.within(out))
-        last_s = out_s if on_stdout else err_s
-        return None if last_s is None else asyncio.get_running_loop().time() - last_s
+        return seconds_since(out_s if on_stdout else err_s)
 
     async def _stop(self, grace_s: float) -> None:
         """SIGINT, after `grace_s` SIGKILL to the tree."""

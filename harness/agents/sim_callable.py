@@ -6,6 +6,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, Stimulus, Surroundings
@@ -108,4 +109,5 @@ class SimCallableSession(Session):
         if "error" in self._spec.model_fields_set and not raised:
             source = OutputSource.parse(self._spec.error)
             error = err if source.kind == "stderr" else source.within(out)
-        return Outcome(answer, error, code, raised=raised or None, stdout=out, stderr=err, ended=self._ended)
+        told = Outcome(answer, error, code, raised=raised or None, stdout=out, stderr=err, ended=self._ended)
+        return replace(told, after_answer_s=None if raised else 0.0)  # its user has what it returns

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import dropwhile
 from typing import Any, cast
 
@@ -73,6 +74,10 @@ class TuiSession(LivingSession):
         self._screen = Screen(self._talks.columns, self._talks.rows)
         self._terminal = -1
         self._changed_s = 0.0
+        self._first_seen: dict[str, float] = {}
+        """When the words of each line were first on the screen in this turn, by the time of the event loop."""
+        self._looked_s: float | None = None
+        """When the output came that was on the screen at the last look."""
         self._message = ""
         self._before: list[str] = []
         self._idle: frozenset[str] | None = None
@@ -105,7 +110,7 @@ class TuiSession(LivingSession):
             self._idle = frozenset(map(masked, self._screen.shown))
 
     async def _exchange(self, text: str) -> None:
-        self._message, self._before = " ".join(text.splitlines()), self._seen
+        self._message, self._before, self._first_seen = " ".join(text.splitlines()), self._seen, {}
         await self._type(self._message)
         await self._place.clock.sleep(TYPED_S)
         await self._type(self._talks.enter)
@@ -122,7 +127,17 @@ class TuiSession(LivingSession):
     async def _stands_still(self) -> None:
         clock = self._place.clock
         while not self._waits or clock.now() < self._changed_s + self._talks.quiet_s:
+            self._look()
             await clock.sleep(POLL_S)
+
+    def _look(self) -> None:
+        """Note which lines are new on the screen."""
+        changed_s = self._owned.last_output_s()[0] if self._owned is not None else None
+        if changed_s is None or changed_s == self._looked_s:
+            return
+        self._looked_s = changed_s
+        for line in self._screen.shown:
+            self._first_seen.setdefault(_words(line), changed_s)
 
     @property
     def _waits(self) -> bool:
@@ -143,6 +158,12 @@ class TuiSession(LivingSession):
 
     def _said(self) -> Said:
         return Said("\n".join(self._new_lines()).strip("\n"))
+
+    def _answered_s(self, owned: Owned, answer: str) -> float | None:
+        """A line that only blinks, moves or counts seconds has come before."""
+        self._look()
+        mine = filter(None, map(_words, answer.splitlines()))
+        return max((self._first_seen[line] for line in mine if line in self._first_seen), default=None)
 
     def _new_lines(self) -> list[str]:
         """What came since the message, without what the screen always shows."""
@@ -166,9 +187,7 @@ class TuiSession(LivingSession):
     def _outcome(self, owned: Owned, said: Said, code: int | None) -> Outcome:
         """Its output is the screen too, without the sequences that draw it."""
         outcome = super()._outcome(owned, said, code)
-        return Outcome(
-            outcome.answer, outcome.error, code, raised=outcome.raised, stdout=said.answer, ended=outcome.ended
-        )
+        return replace(outcome, stdout=said.answer, stderr="")
 
 
 def _is_in(pattern: str, lines: Sequence[str]) -> bool:
@@ -177,6 +196,11 @@ def _is_in(pattern: str, lines: Sequence[str]) -> bool:
 
 def _plain(line: str) -> str:
     return re.sub(r"[\W_]+", "", line)
+
+
+def _words(line: str) -> str:
+    """Its letters; numbers without their value, and no signs."""
+    return masked(_plain(line))
 
 
 def _taken(count: "Counter[str]", line: str) -> bool:

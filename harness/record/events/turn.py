@@ -34,7 +34,7 @@ class TurnEnded(Event):
     stdout: str = ""
     stderr: str = ""
     after_answer_s: float | None = None
-    """Seconds from the last output where the answer stands to the end; None if they are not known."""
+    """Seconds from the moment when the user had the answer to the end; None if they are not known."""
 
 
 class PermissionAsked(Event):

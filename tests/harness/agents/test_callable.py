@@ -89,7 +89,8 @@ async def test_the_answer_is_what_the_function_returns(spec_of, place):
 async def test_an_async_function_is_awaited(spec_of, place):
     """On one event loop for the whole run."""
     async with open_agent(named(spec_of, "asynchronous"), place) as session:
-        assert (await session.say("x", first=True)).answer == "async x"
+        outcome = await session.say("x", first=True)
+        assert (outcome.answer, outcome.after_answer_s) == ("async x", 0.0)
         assert (await session.say("y", first=False)).answer == "async y"
 
 

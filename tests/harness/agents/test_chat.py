@@ -52,6 +52,7 @@ async def test_all_that_is_sent_until_it_is_quiet_is_the_answer(talk: Any):
         pid = session.started.pid
         outcome = await asyncio.wait_for(session.say("one two", first=True), PATIENCE_S)
         assert (outcome.answer, outcome.ended, outcome.error) == ("one\ntwo", "by itself", "")
+        assert outcome.after_answer_s >= CHAT["quiet_s"]
         again = await asyncio.wait_for(session.say("three", first=False), PATIENCE_S)
         assert (again.answer, session.started.pid) == ("three", pid)
         assert session.beside() is None
