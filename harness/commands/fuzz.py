@@ -23,6 +23,7 @@ from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import Palette
+from wedgehog.harness.search.long_runs import BESIDE
 from wedgehog.harness.search.player import Player
 from wedgehog.harness.search.search import Found, Objective, Search
 from wedgehog.harness.search.sim_search import SimSearch, Simulated
@@ -136,7 +137,7 @@ class Fuzz:
         return "" if find_spec("hypothesis") else NO_HYPOTHESIS
 
     async def _search(self, world: World, watcher: LiveLine, ends_s: float) -> None:
-        options = replace(self.options, world=world)
+        options = replace(self.options, world=world, beside=BESIDE * self._jobs(world))
         campaign = Campaign([], options, NoProgress(), watcher.say)
         async with campaign.opened(self.asked.agents) as opened:
             controls = [await opened.control(agent) for agent in self.asked.agents]
@@ -148,6 +149,8 @@ class Fuzz:
             palette = Palette.common([Palette.of(agent, control) for agent, control in agents])
             palette = replace(palette, also=self.asked.also)
             player = Player(opened.play, self.asked.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
+            if (probe := palette.probe()) is not None:
+                palette = replace(palette, compacts=not any(it.skipped for it in (await player.play(probe)).judgements))
             corpus = Corpus(self._folder, "tried-sim" if opened.sim else "tried")
             if self.asked.again:
                 corpus.forget()

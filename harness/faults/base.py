@@ -80,6 +80,8 @@ class Fault:
     family: ClassVar[Family]
     usual: ClassVar[int] = 0
     """A search tries the greatest first: what providers, networks and users do most."""
+    usual_at: ClassVar[str] = ""
+    """A search tries this place first: `PLACES` of the search has the names."""
     unofficial: ClassVar[bool] = False
     """Whether only gateways and local servers show it, no provider's own service: a search draws it only if asked."""
     searched: ClassVar[bool] = True

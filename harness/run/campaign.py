@@ -75,7 +75,7 @@ class Campaign:
         self._simulates = options.world == "sim"
         self._sim: SimPlayer | None = None
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
-        self._free = asyncio.Semaphore(max(1, options.jobs))
+        self._free = asyncio.Semaphore(max(1, options.jobs) + options.beside)
 
     async def play(self) -> list[Judgement]:
         """Play everything; finished runs are in the store, also after a cancellation. NoServerError: no Toxiproxy."""

@@ -62,6 +62,8 @@ class Options:
     """The bound of a turn for all agents, in real seconds."""
     fail_fast: bool = False
     """Whether to stop at the first failure."""
+    beside: int = 0
+    """So many more runs at once: a search begins them beside runs that only wait."""
 
 
 class FirstFailureError(Exception):

@@ -17,21 +17,25 @@ from wedgehog.harness.faults.base import Fault, fault_named, parameters, parse_f
 from wedgehog.harness.faults.parameters import FaultError
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig
-from wedgehog.harness.scenario.trigger import Phase
+from wedgehog.harness.scenario.trigger import COMPACTION, Phase
 from wedgehog.harness.scenario.turn_config import TurnConfig
 from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind
 from wedgehog.harness.search.values import value_for
 
-CallKind = Literal["first call", "call after a tool", "call of a later turn", "call of a subagent"]
+CallKind = Literal["first call", "call after a tool", "call of a later turn", "call of a subagent", "compaction"]
 OF_A_SUBAGENT: Literal["call of a subagent"] = "call of a subagent"
+OF_COMPACTION: Literal["compaction"] = "compaction"
 STEPS: Mapping[CallKind, Mapping[str, int | str]] = {
     "first call": {},
     "call after a tool": {"step": 2},
     "call of a later turn": {"turn": 2},
     OF_A_SUBAGENT: {"on": SUBAGENT},
+    OF_COMPACTION: {"turn": 2, "on": COMPACTION},
 }
 """The calls at which a fault fires, with their positions in a drawn scenario."""
+BESIDE_THE_MAIN = (OF_A_SUBAGENT, OF_COMPACTION)
+"""Their scenario says only that they come, not what is in them."""
 PLACES: Mapping[str, Mapping[str, Any]] = {
     "call": {},
     **{it: {"phase": it} for it in get_args(Phase)},
@@ -122,7 +126,9 @@ def _the_same(pair: tuple[object, object]) -> tuple[object, object]:
 def cells(links: Sequence[str]) -> list[Cell]:
     """Every cell that a scenario may contain, on these links."""
     found = [Cell(NO_FAULT, "llm", "call", "first call", 1, script) for script in SCRIPTS]
-    where = [(place, step) for place, step in product(PLACES, STEPS) if step != OF_A_SUBAGENT or place in OF_A_CALL]
+    where = [
+        (place, step) for place, step in product(PLACES, STEPS) if step not in BESIDE_THE_MAIN or place in OF_A_CALL
+    ]
     messages = (Cell(SECOND_MESSAGE, AGENT, *it, 1) for it in where)
     found += [cell for cell in messages if _is_a_moment(cell)]
     for name, cls in registered().items():
@@ -300,7 +306,8 @@ class Coverage:
         known = fault_named(cell.fault)
         if known is None or not known.usual:
             return 0.0
-        return known.usual + 0.5 * (cell.times == "always" and cell.link != AGENT)
+        often = cell.times == "always" and cell.link != AGENT
+        return known.usual + 0.5 * often + 0.5 * (cell.place == known.usual_at)
 
     def _fresh(self, cell: Cell) -> int:
         return len(cell.pairs - self._pairs)

@@ -15,8 +15,17 @@ from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import HOST
-from wedgehog.harness.search.cells import NO_FAULT, OF_A_SUBAGENT, SECOND_MESSAGE, STEPS, Cell, drawn_line
-from wedgehog.harness.search.draw import Choices
+from wedgehog.harness.search.cells import (
+    BESIDE_THE_MAIN,
+    NO_FAULT,
+    OF_A_SUBAGENT,
+    OF_COMPACTION,
+    SECOND_MESSAGE,
+    STEPS,
+    Cell,
+    drawn_line,
+)
+from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.scripts import (
     HOSTED,
     IN_A_ROUND,
@@ -42,6 +51,8 @@ TURN_S = 120.0
 """The stock bound of a turn, which a time scale then divides too."""
 SLOW_S, SLOWEST_S = 5.0, 100.0
 """A slow tool takes longer than the timers that the spec names, and leaves some of the turn's time."""
+FULL, COMPACTED_BY = {"usage": {"input_tokens": 980_000}}, 3
+"""The model reports a context near every window in turn 2; the agent then compacts in that turn or in this one."""
 DRAWS = 16
 """So often a scenario is drawn before one of its faults is left out."""
 
@@ -71,6 +82,8 @@ class Palette:
     """Faults to draw although no provider's own service shows them."""
     delegates: bool = False
     """Whether one of its tools gives work to a subagent."""
+    compacts: bool = False
+    """Whether it asks for a summary when the model reports a context near its window."""
 
     @classmethod
     def of(cls, spec: AgentSpec, control: ControlFacts) -> "Palette":
@@ -112,6 +125,7 @@ class Palette:
             max(one.turn_s for one in palettes),
             max(one.slow_s for one in palettes),
             delegates=all(one.delegates for one in palettes),
+            compacts=all(one.compacts for one in palettes),
         )
 
     @property
@@ -132,7 +146,7 @@ class Palette:
             or (cell.script or "plain") not in self.scripts
         ):
             return False
-        if cell.step == OF_A_SUBAGENT and (not self.delegates or cell.needs_call):
+        if cell.step in BESIDE_THE_MAIN and (cell.needs_call or not self._calls_aside(cell)):
             return False
         if cell.fault == SECOND_MESSAGE and not self.second_message:
             return False
@@ -142,6 +156,16 @@ class Palette:
         return (self.calls_tools or cell.step != "call after a tool") and (
             self.turns > 1 or cell.step != "call of a later turn"
         )
+
+    def _calls_aside(self, cell: Cell) -> bool:
+        return self.delegates if cell.step == OF_A_SUBAGENT else self.compacts and self.turns >= COMPACTED_BY
+
+    def probe(self) -> Drawn | None:
+        """A scenario that applies only to an agent that compacts; None if too short a session shows nothing."""
+        if self.turns < COMPACTED_BY:
+            return None
+        asked = Cell("status", "llm", "headers", OF_COMPACTION, 1, "plain")
+        return Drawer(SeededChoices("compaction"), self).scenario([asked], "drawn-compaction")
 
 
 def _scale(spec: AgentSpec) -> float:
@@ -190,6 +214,8 @@ class Drawer:
             invariants["turn_deadline"] = {"turn_s": self.palette.turn_s}
         if says_nothing(document):
             invariants["error_surfaced"] = "off: the model itself says nothing"
+        if any(FULL.keys() & item.keys() for turn in document["turns"] for item in items(turn)):
+            invariants["spend_bound"] = "off: the scenario itself reports the many tokens"
         scale = {"time_scale": self.palette.time_scale} if self.palette.time_scale > 1 else {}
         return scale | ({"invariants": invariants} if invariants else {})
 
@@ -206,7 +232,9 @@ class TurnDrawer:
         least = max(self._place(cell)["turn"] for cell in self._cells)
         number = min(self._palette.turns, self._draw.between(least, max(least, self._draw.choose((1, 2, 2, 3)))))
         for turn in range(1, number + 1):
-            yield self._stimulus(turn) | {"model": self._model([it for it in self._cells if self._turn_of(it) == turn])}
+            model = self._model([it for it in self._cells if self._turn_of(it) == turn])
+            full = turn == STEPS[OF_COMPACTION]["turn"] and any(it.step == OF_COMPACTION for it in self._cells)
+            yield self._stimulus(turn) | {"model": [[*as_items(it), FULL] for it in model] if full else model}
 
     def second_messages(self) -> Iterator[Drawn]:
         """What the user says while an earlier turn is under way."""
@@ -257,6 +285,8 @@ class TurnDrawer:
     @staticmethod
     def _place(cell: Cell) -> Mapping[str, int]:
         """The reply of the main conversation; a subagent's call is beside it."""
+        if cell.step == OF_COMPACTION:
+            return {"turn": COMPACTED_BY, "step": 1}
         told = {key: number for key, number in STEPS[cell.step].items() if isinstance(number, int)}
         return {"turn": 1, "step": 1, **told}
 

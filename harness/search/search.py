@@ -18,6 +18,7 @@ from wedgehog.harness.search.cells import Cell, Coverage, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, read_scenario
 from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer, Palette
+from wedgehog.harness.search.long_runs import BESIDE, LongRuns
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.simplify import Trials, measure, shows, shrink
@@ -62,6 +63,8 @@ class Found:
 class Search:
     """One search on one agent, or on two that should do alike."""
 
+    beside = BESIDE
+
     def __init__(
         self,
         play: Callable[[Drawn], Awaitable[Played]],
@@ -86,6 +89,7 @@ class Search:
         self._drawn = len(corpus.lines)
         self._budget_s = ends_s - clock.now()
         self._jobs = 1
+        self._long_runs = LongRuns(clock)
         self._to_shrink: list[Finding] = []
         self._to_measure: list[Finding] = []
         self._shrinking = 0
@@ -115,8 +119,10 @@ class Search:
         await self._known()
         try:
             async with asyncio.TaskGroup() as group:
+                self._long_runs.most = self.beside * jobs
+                self._long_runs.begin = lambda: group.create_task(self._work())
                 for _ in range(jobs):
-                    group.create_task(self._work())
+                    self._long_runs.begin()
         except ExceptionGroup as several:
             raise several.exceptions[0] from None
 
@@ -140,8 +146,10 @@ class Search:
                 self._watcher.gone(path.stem)
 
     async def _work(self) -> None:
-        """Search or shrink, until the time is over or nothing is left to do."""
+        """Search or shrink, until the time is over or nothing is left to do, or a long run is over."""
         while True:
+            if self._long_runs.one_too_many():
+                return
             if (failure := self._next_failure()) is not None:
                 await self._simplify(failure)
             elif (chosen := self._choose()) is not None:
@@ -260,7 +268,9 @@ class Search:
 
     async def _confirm(self, finding: Finding, played: Played) -> bool:
         """Play it once more; what does not fail again is no finding."""
-        if not await self._shows(finding, played.document):
+        with self._long_runs.second_try():
+            shown = await self._shows(finding, played.document)
+        if not shown:
             self.result.findings.remove(finding)
             self.result.unsteady.append(played)
             finding.path.unlink(missing_ok=True)
@@ -299,7 +309,8 @@ class Search:
     async def _played(self, document: Drawn, what: str) -> Played | None:
         self._watcher.tries(what)
         try:
-            return await self._play(document)
+            async with self._long_runs.watched():
+                return await self._play(document)
         except BadFileError:  # a combination that the scenario reader refuses
             return None
 

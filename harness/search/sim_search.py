@@ -41,6 +41,8 @@ class Simulated:
 class SimSearch(Search):
     """One search on one agent, or on two that should do alike."""
 
+    beside = 0  # in virtual time no run waits
+
     def __init__(
         self,
         simulated: Simulated,

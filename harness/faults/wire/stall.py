@@ -23,6 +23,7 @@ class Stall(WireFault):
     """
 
     usual: ClassVar[int] = 8
+    usual_at: ClassVar[str] = "body"
     for_s: Forever | Seconds = "forever"
 
     ends = "stall"

@@ -15,6 +15,7 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.cells import (
     NO_FAULT,
     OF_A_SUBAGENT,
+    OF_COMPACTION,
     SECOND_MESSAGE,
     STEPS,
     Cell,
@@ -42,6 +43,7 @@ WHOLE = Palette(
     time_scale=20,
     slow_s=100,
     delegates=True,
+    compacts=True,
 )
 CELLS = cells(WHOLE.links)
 
@@ -266,7 +268,8 @@ def test_usual_faults_come_first_after_conversations_without_any():
 @pytest.mark.parametrize("name", ["endless_tools", "garbage_arguments", "near_miss_tool"])
 def test_a_fault_of_tool_calls_has_a_call_to_change(name: str):
     """At each of its steps and with any other script; an agent without tools does not get it."""
-    of_calls = [cell for cell in cells(("llm",)) if cell.fault == name and cell.times == 1]
+    mine = [cell for cell in cells(("llm",)) if cell.fault == name and cell.times == 1]
+    of_calls = [cell for cell in mine if WHOLE.fits(cell)]
     assert of_calls and not any(Palette().fits(cell) for cell in of_calls)
     for seed, cell in enumerate(of_calls * 5):
         document = Drawer(SeededChoices(str(seed)), Palette(shell=True)).scenario([cell], "drawn")
@@ -283,6 +286,19 @@ def test_calls_of_subagents_are_drawn_for_an_agent_whose_control_shows_a_tool_fo
     assert {cell.fault for cell in mine if delegating.fits(cell)} >= {"status", "stall", "cut", "abort", "kill"}
     assert not any(delegating.fits(cell) for cell in mine if cell.needs_call)
     assert not any(Palette.of(spec, ControlFacts(True, shell=True)).fits(cell) for cell in mine)
+
+
+def test_requests_for_a_compaction_are_drawn_for_an_agent_that_makes_them():
+    """Its model reports a full window in turn 2, and a third turn follows; a shorter session shows none."""
+    mine = [cell for cell in CELLS if cell.step == OF_COMPACTION]
+    assert {cell.fault for cell in mine if WHOLE.fits(cell)} >= {"status", "stall", "cut", "abort", "kill", "latency"}
+    assert not any(other.fits(cell) for cell in mine for other in (Palette(turns=3), replace(WHOLE, turns=2)))
+    document = WHOLE.probe()
+    assert document is not None and document["faults"][0]["at"] == {"turn": 2, "on": "compaction", "phase": "headers"}
+    full = [any("usage" in item for item in items(turn)) for turn in document["turns"]]
+    assert full == [False, True, False]
+    assert "spend_bound" in document["invariants"]
+    assert Palette(turns=2).probe() is None
 
 
 def test_what_harms_a_subagent_is_not_an_attempt_of_the_main_call():

@@ -15,9 +15,10 @@ from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
-from wedgehog.harness.search.cells import Cell, cells
+from wedgehog.harness.search.cells import Cell, Coverage, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
 from wedgehog.harness.search.drawn_scenario import Palette, items
+from wedgehog.harness.search.long_runs import LONG_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.search import Found, Objective, Search
@@ -265,6 +266,35 @@ async def test_equal_seeds_make_equal_searches(tmp_path: Path):
         await it.run(1)
         drawn.append([yaml.safe_dump(line["cells"]) for line in it._corpus.lines])
     assert drawn[0] == drawn[1]
+
+
+async def test_a_run_that_takes_long_does_not_keep_others_waiting(tmp_path: Path):
+    """It mostly waits: with one job another run begins beside it, and none when it is over."""
+    agent = Agent(lambda document: ())
+    most, open_runs = [0, 0], set[str]()
+
+    async def play(document: Drawn) -> Played:
+        first = not open_runs and not agent.s
+        open_runs.add(document["name"])
+        most[first] = max(most[first], len(open_runs))
+        for _ in range(2 * int(LONG_S) if first else 0):
+            await agent.play(document)
+            most[1] = max(most[1], len(open_runs))
+        played = await agent.play(document)
+        open_runs.discard(document["name"])
+        most[0] = 0 if first else most[0]
+        return played
+
+    it = search(agent, tmp_path, 60)
+    it._play = play
+    await it.run(1)
+    assert most == [1, 2]
+
+
+def test_the_first_stall_that_is_tried_begins_in_a_reply_that_has_begun():
+    """Agents wait longer for a first byte than for the next one, so an endless stall there takes a whole turn."""
+    cell = Coverage([cell for cell in every_cell() if cell.fault == "stall"]).next(within_s=60)
+    assert cell is not None and (cell.place, cell.times) == ("body", "always")
 
 
 def test_a_failure_of_one_of_two_agents_is_a_difference():
