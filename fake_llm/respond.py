@@ -15,6 +15,7 @@ from wedgehog.fake_llm import over_websocket
 from wedgehog.fake_llm.clock import http_date
 from wedgehog.fake_llm.continuation import continued
 from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.dialects import azure
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
 from wedgehog.fake_llm.frame import Frame
@@ -129,7 +130,8 @@ class Responder:
         wait_s = _wait_s(retry_after, self.now)
         of_no_limit = failure.html or failure.kind == BALANCE
         headers = [] if of_no_limit else self.dialect.failure_headers(told.status, wait_s, self.now)
-        headers += [("Retry-After", retry_after)] if retry_after else []
+        if retry_after:
+            headers += [("Retry-After", retry_after), *azure.in_milliseconds(self.request.headers, wait_s)]
         return RequestOutcome((*noted, fact), self._whole(told, headers), failure.delay_s)
 
     def _told(self, failure: Failure) -> Response:

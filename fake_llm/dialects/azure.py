@@ -5,9 +5,11 @@ Source: Microsoft's REST reference of Azure OpenAI, `POST {endpoint}/openai/depl
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 _PREFIX: Final = "/openai/"
+_KEY: Final = "api-key"
 _DEPLOYMENT: Final = re.compile(r"/openai/deployments/([^/]+)(/.+)")
 
 
@@ -24,6 +26,11 @@ def openai_path(path: str) -> tuple[str, str | None]:
     if found := _DEPLOYMENT.fullmatch(path):
         return f"/v1{found[2]}", found[1]
     return f"/v1/{path.removeprefix(_PREFIX).removeprefix('v1/')}", None
+
+
+def in_milliseconds(sent: Mapping[str, str], wait_s: float) -> list[tuple[str, str]]:
+    """Return the second header by which Azure asks for a wait, if a request was `sent` with Azure's key."""
+    return [("retry-after-ms", f"{1000 * wait_s:.0f}")] if _KEY in sent else []
 
 
 def with_model(document: dict[str, Any] | None, deployment: str | None) -> dict[str, Any] | None:

@@ -82,6 +82,9 @@ class OpenAIDialect(Dialect):
             ("x-ratelimit-limit-requests", "60"),
             ("x-ratelimit-remaining-requests", "0"),
             ("x-ratelimit-reset-requests", f"{wait_s:g}s"),
+            ("x-ratelimit-limit-tokens", "150000"),
+            ("x-ratelimit-remaining-tokens", "149984"),
+            ("x-ratelimit-reset-tokens", "6ms"),
         ]
 
     def headers(self, request: Request) -> list[tuple[str, str]]:

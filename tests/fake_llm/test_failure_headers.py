@@ -10,6 +10,7 @@ import pytest
 from wedgehog.harness.commands.serve import Provider
 
 CHAT = ("/v1/chat/completions", {"model": "gpt-5", "messages": [{"role": "user", "content": "Hi"}]})
+AZURE = ("/openai/v1/chat/completions", CHAT[1])
 MESSAGES = ("/v1/messages", {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]})
 ACTED_ON = ("retry-after", "x-should-retry", "x-ratelimit-", "anthropic-ratelimit-")
 
@@ -21,9 +22,10 @@ async def headers_of(do: Any, request: tuple[str, Any]) -> dict[str, str]:
 
     def ask(port: int) -> dict[str, str]:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-        known = {"Authorization": "Bearer k", "x-api-key": "k", "anthropic-version": "2023-06-01"}
+        bearer = {"Authorization": "Bearer k"}
+        known = {**bearer, "x-api-key": "k", "anthropic-version": "2023-06-01"}
         connection.request(
-            "POST", path, json.dumps(body), known if path == MESSAGES[0] else {"Authorization": "Bearer k"}
+            "POST", path, json.dumps(body), {MESSAGES[0]: known, AZURE[0]: {"api-key": "k"}}.get(path, bearer)
         )
         found = connection.getresponse().headers.items()
         connection.close()
@@ -55,7 +57,17 @@ async def test_a_rate_limit_of_openai_names_the_time_until_its_reset():
         "x-ratelimit-limit-requests": "60",
         "x-ratelimit-remaining-requests": "0",
         "x-ratelimit-reset-requests": "2s",
+        "x-ratelimit-limit-tokens": "150000",
+        "x-ratelimit-remaining-tokens": "149984",
+        "x-ratelimit-reset-tokens": "6ms",
     }
+
+
+@pytest.mark.parametrize(("do", "ms"), [({"status": {"code": 429, "retry_after": 2}}, "2000"), ({"status": 429}, None)])
+async def test_azure_asks_for_the_wait_in_milliseconds_too(do: Any, ms: str | None):
+    """Beside Retry-After, to a client with Azure's key."""
+    found = await headers_of(do, AZURE)
+    assert (found.get("retry-after-ms"), found.get("retry-after")) == (ms, "2" if ms else None)
 
 
 @pytest.mark.parametrize(
