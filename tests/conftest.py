@@ -32,9 +32,9 @@ TOOLS = (
     *("mcp.client.stdio", "mcp.server.lowlevel", "mcp.server.stdio", "uvicorn", "uvicorn.protocols.http.h11_impl"),
     *("uvicorn.lifespan.on", "uvicorn.loops.auto", "anyio._backends._asyncio", "httpcore2", "encodings.idna"),
     *("wedgehog.harness.faults", "wedgehog.harness.network.base"),
-    *("wedgehog.harness.services.mcp.refused_calls", "wedgehog.harness.services.mcp.response_faults"),
+    *("wedgehog.harness.services.mcp.refused_calls", "wedgehog.harness.services.mcp.response_faults", "aiohttp"),
 )
-"""What tool servers and their clients import."""
+"""What tool servers, their clients and agents of tests import."""
 SIMULATED = ("wedgehog.harness.run.plugins", "wedgehog.harness.run.runner", "wedgehog.harness.sim.world")
 """What the process of the simulated runs imports."""
 
@@ -154,15 +154,17 @@ def drawings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+def simulating_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A `python` for the process that plays simulated runs, forked from one that has imported what it needs."""
+    with warm(tmp_path_factory.mktemp("warm-sim"), SIMULATED, PYTHONHASHSEED="0") as python:
+        yield python
+
+
+@pytest.fixture(scope="session")
+def fork_server(simulating_python: str) -> Iterator[ForkServer]:
     """Runs `wedgehog …` in forked processes; so is the process that plays its simulated runs."""
-    program = Path(__file__).with_name("fork_server.py")
-    with (
-        warm(tmp_path_factory.mktemp("warm-sim"), SIMULATED, PYTHONHASHSEED="0") as python,
-        subprocess.Popen(
-            [sys.executable, "-P", str(program), python], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process,
-    ):
+    argv = [sys.executable, "-P", str(Path(__file__).with_name("fork_server.py")), simulating_python]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         yield ForkServer(process)
 
 

@@ -1,15 +1,26 @@
 """Bugs of public reports, planted one by one: the catalogue sees each, and the agent without them passes."""
 
-import csv
+import asyncio
+import sys
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.run.campaign import Campaign
+from wedgehog.harness.run.campaign_options import NoProgress, Options
+from wedgehog.harness.run.plan import World
+from wedgehog.harness.run.selection import Entry, stock_folder
+from wedgehog.harness.scenario.scenario_file import load_scenario
+
 SPEC = """\
 name: {name}
 wire: anthropic
-command: ["{{python}}", {agent}, "{bugs}", "{{llm_url}}", "{{session_dir}}", "-", "{{message}}"]
+command: ["{{python}}", {agent}, "{bugs}", "{{llm_url}}", "{{session_dir}}", "{tool_url}", "{{message}}"]
 simulate: {agent}:simulate
 session_files: ["{{session_dir}}/*.jsonl"]
 abort: SIGINT
@@ -48,64 +59,110 @@ STRICT = {
 }
 
 
-def _spec(folder: Path, name: str, bugs: str) -> str:
-    path = folder / f"{name}.yaml"
-    path.write_text(SPEC.format(name=name, bugs=bugs, agent=Path(__file__).with_name("plantable.py")))
-    return str(path)
+def _pairs(planted: dict[str, tuple[str, set[str]]]) -> set[tuple[str, str]]:
+    """Each scenario with the sound agent, and with the one that has its bug."""
+    return {(scenario, bugs) for scenario in planted for bugs in ("none", planted[scenario][0])}
 
 
-def _violated(campaign: Path, column: str = "violated") -> dict[tuple[str, str], set[str]]:
-    rows = csv.DictReader((campaign / "summary.csv").read_text().splitlines())
-    return {(row["agent"], row["verdict"]): set(filter(None, row[column].split(";"))) for row in rows}
+KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario}
+MORE = {
+    ("abort-in-mid-thought", "thinks"),
+    ("abort-in-mid-thought", "thinks,keeps-half-a-thought"),
+    ("reply-takes-minutes", "no-total-timer"),
+    ("reply-takes-minutes", "none"),
+}
+SIMULATED = _pairs(PLANTED) | (_pairs(STRICT) - _pairs(KILLED)) | MORE
+Found = dict[tuple[str, str], Judgement]
+"""What came of each scenario with each agent."""
+
+
+@pytest.fixture(scope="module")
+def judged(simulating_python: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Plays pairs of a scenario and an agent, all in one campaign of this process."""
+
+    def play(pairs: Iterable[tuple[str, str]], world: World, python: str = sys.executable) -> Found:
+        folder = tmp_path_factory.mktemp("planted")
+        entries = [_entry(folder, *pair, with_tools=pair[0] in OF_TOOLS) for pair in sorted(pairs)]
+        campaign = Campaign(entries, Options(folder / "runs", world=world), NoProgress(), lambda line: None)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("wedgehog.harness.run.sim_player.sys", SimpleNamespace(executable=simulating_python))
+            for module in ("agents.surroundings", "services.mcp.host"):
+                patch.setattr(f"wedgehog.harness.{module}.sys", SimpleNamespace(executable=python))
+            found = asyncio.run(campaign.play())
+        return {(it.scenario, it.agent): it for it in found}
+
+    return play
+
+
+def _entry(folder: Path, scenario: str, bugs: str, *, with_tools: bool) -> Entry:
+    """A scenario of the catalogue with an agent; `with_tools`: the agent uses our host of tools."""
+    path = folder / f"{bugs.replace(',', '-')}{'-tools' * with_tools}.yaml"
+    tool_url = "{tool_url}" if with_tools else "-"
+    spec = SPEC.format(name=path.stem, bugs=bugs, agent=Path(__file__).with_name("plantable.py"), tool_url=tool_url)
+    path.write_text(spec + "tools: http\n" * with_tools)
+    return Entry(load_scenario(stock_folder() / "catalogue" / f"{scenario}.yaml"), load_spec(path))
+
+
+@pytest.fixture(scope="module")
+def simulated(judged: Any) -> Found:
+    """All that virtual time can play."""
+    return judged(SIMULATED, "sim")
+
+
+@pytest.fixture(scope="module")
+def with_tools(judged: Any, warm_python: str) -> Found:
+    """The host of the tools is a process, so this is the live world."""
+    return judged(_pairs(OF_TOOLS), "live", warm_python)
+
+
+@pytest.fixture(scope="module")
+def killed(judged: Any) -> Found:
+    """A kill needs a process, so this is the live world."""
+    return judged(_pairs(KILLED), "live")
 
 
 @pytest.mark.parametrize("scenario", sorted(PLANTED))
-def test_a_planted_bug_is_red_and_the_sound_agent_green(wedgehog: Any, tmp_path: Path, scenario: str):
+def test_a_planted_bug_is_red_and_the_sound_agent_green(simulated: Found, scenario: str):
     """In virtual time; exactly the invariants that the survey names."""
     bugs, red = PLANTED[scenario]
-    agents = [word for it in (("sound", "none"), ("planted", bugs)) for word in ("--agent", _spec(tmp_path, *it))]
-    done = wedgehog("run", scenario, *agents, "--world", "sim")
-    found = _violated(tmp_path / "runs" / "latest")
-    assert found == {("sound", "pass"): set(), ("planted", "fail"): red}, done.stdout + done.stderr
+    assert _safe(simulated, scenario, "none") == ("pass", set())
+    assert _safe(simulated, scenario, bugs) == ("fail", red)
 
 
 @pytest.mark.parametrize("scenario", sorted(OF_TOOLS))
-def test_a_planted_bug_with_tools_of_a_server_is_red(wedgehog: Any, tmp_path: Path, scenario: str):
-    """In the live world: the host of the tools is a process."""
+def test_a_planted_bug_with_tools_of_a_server_is_red(with_tools: Found, scenario: str):
+    """In the live world."""
     bugs, red = OF_TOOLS[scenario]
-    agents = [word for it in (("sound", "none"), ("planted", bugs)) for word in ("--agent", _spec(tmp_path, *it))]
-    for path in tmp_path.glob("*.yaml"):
-        path.write_text(path.read_text().replace('"-"', '"{tool_url}"') + "tools: http\n")
-    done = wedgehog("run", scenario, *agents)
-    found = _violated(tmp_path / "runs" / "latest")
-    assert found == {("sound", "pass"): set(), ("planted", "fail"): red}, done.stdout + done.stderr
+    assert _safe(with_tools, scenario, "none-tools") == ("pass", set())
+    assert _safe(with_tools, scenario, f"{bugs}-tools") == ("fail", red)
 
 
 @pytest.mark.parametrize("scenario", sorted(STRICT))
-def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(wedgehog: Any, tmp_path: Path, scenario: str):
-    """The sound agent is green at both levels. A kill needs a process, all else is played in virtual time."""
+def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(request: pytest.FixtureRequest, scenario: str):
+    """The sound agent is green at both levels."""
+    found: Found = request.getfixturevalue("killed" if scenario in KILLED else "simulated")
     bugs, red = STRICT[scenario]
-    agents = [word for it in (("sound", "none"), ("planted", bugs)) for word in ("--agent", _spec(tmp_path, *it))]
-    world = "live" if "killed" in scenario else "sim"
-    done = wedgehog("run", scenario, *agents, "--world", world)
-    found = _violated(tmp_path / "runs" / "latest", "strict")
-    assert found == {("sound", "pass"): set(), ("planted", "pass"): red}, done.stdout + done.stderr
+    assert _strict(found, scenario, "none") == ("pass", set())
+    assert _strict(found, scenario, bugs) == ("pass", red)
 
 
-def test_half_a_thought_in_the_session_is_red_where_the_turn_is_stopped_in_it(wedgehog: Any, tmp_path: Path):
+def test_half_a_thought_in_the_session_is_red_where_the_turn_is_stopped_in_it(simulated: Found):
     """It has no signature, and the provider refuses it with each later message."""
-    pairs = (("sound", "thinks"), ("planted", "thinks,keeps-half-a-thought"))
-    agents = [word for it in pairs for word in ("--agent", _spec(tmp_path, *it))]
-    done = wedgehog("run", "abort-in-mid-thought", *agents, "--world", "sim")
-    found = _violated(tmp_path / "runs" / "latest")
-    red = {"session_recovers"}
-    assert found == {("sound", "pass"): set(), ("planted", "fail"): red}, done.stdout + done.stderr
+    assert _safe(simulated, "abort-in-mid-thought", "thinks") == ("pass", set())
+    assert _safe(simulated, "abort-in-mid-thought", "thinks-keeps-half-a-thought") == ("fail", {"session_recovers"})
 
 
-def test_a_timer_over_the_whole_reply_is_red_at_level_strict_where_a_reply_takes_minutes(wedgehog: Any, tmp_path: Path):
+def test_a_timer_over_the_whole_reply_is_red_at_level_strict_where_a_reply_takes_minutes(simulated: Found):
     """Each try is cut by it; a timer of silence alone lets the reply come."""
-    pairs = (("patient", "no-total-timer"), ("hasty", "none"))
-    agents = [word for it in pairs for word in ("--agent", _spec(tmp_path, *it))]
-    done = wedgehog("run", "reply-takes-minutes", *agents, "--world", "sim")
-    found = _violated(tmp_path / "runs" / "latest", "strict")
-    assert found == {("patient", "pass"): set(), ("hasty", "pass"): {"turn_answered"}}, done.stdout + done.stderr
+    assert _strict(simulated, "reply-takes-minutes", "no-total-timer") == ("pass", set())
+    assert _strict(simulated, "reply-takes-minutes", "none") == ("pass", {"turn_answered"})
+
+
+def _safe(found: Found, scenario: str, agent: str) -> tuple[str, set[str]]:
+    it = found[scenario, agent]
+    return it.verdict, set(it.violated)
+
+
+def _strict(found: Found, scenario: str, agent: str) -> tuple[str, set[str]]:
+    it = found[scenario, agent]
+    return it.verdict, set(it.strict)
