@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.fake_llm.conftest import Says
+from tests.fake_llm.realtime_client import adds, answered, heard, says
 from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded, WriteStarted
 from wedgehog.fake_llm.reply import ClosedSocket, EarlyEnd, ErrorEvent, Failure, Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.server import FakeLLM
@@ -43,35 +45,6 @@ def connect(open_llm: Any) -> Connect:
                 yield connection
 
     return opened
-
-
-async def heard(connection: Any) -> Any:
-    """The next event, whose fields are all of the types that the SDK declares for it."""
-    event = await connection.recv()
-    type(event).model_validate(event.model_dump())
-    return event
-
-
-async def says(connection: Any, text: str = "Hello") -> None:
-    """The user's words enter the conversation."""
-    message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
-    await adds(connection, message)
-
-
-async def adds(connection: Any, item: Any) -> None:
-    """An item enters the conversation."""
-    await connection.conversation.item.create(item=item)
-    told = [(await heard(connection)).type for _ in range(2)]
-    assert told == ["conversation.item.added", "conversation.item.done"]
-
-
-async def answered(connection: Any, **asked: Any) -> list[Any]:
-    """The events of one response, up to its end."""
-    await connection.response.create(**asked)
-    events = [await heard(connection)]
-    while events[-1].type not in ("response.done", "error"):
-        events.append(await heard(connection))
-    return events
 
 
 async def test_a_text_comes_in_deltas_and_ends_with_its_usage(connect: Connect, recorder: Any) -> None:
@@ -307,19 +280,12 @@ async def test_a_frame_can_be_cut_and_stalled_inside(connect: Connect, open_llm:
 
 async def test_a_lenient_server_keeps_a_broken_history_and_reports_it(connect: Connect, recorder: Any) -> None:
     """As on the other wires: the request is answered, and the refusal that it would have got is a fact."""
-    async with FakeLLM(Says(), recorder, strict=False) as llm, connect(llm=llm) as connection:
+    async with FakeLLM(Says(HELLO), recorder, strict=False) as llm, connect(llm=llm) as connection:
         await says(connection)
         await adds(connection, {"type": "function_call_output", "call_id": "call_9", "output": "x"})
         assert (await answered(connection))[-1].response.status == "completed"
     (refused,) = recorder.all(RefusalSent)
     assert refused.pairing and not refused.enforced
-
-
-class Says:
-    """A script with one answer."""
-
-    def answer(self, call: int, conversation: object) -> Reply:
-        return HELLO
 
 
 @pytest.mark.parametrize(("key", "status"), [("", 401), ("Bearer k", 400)])
