@@ -3,6 +3,7 @@
 import pytest
 
 from wedgehog.harness.record.history import History
+from wedgehog.harness.testing.history_builder import HistoryBuilder
 from wedgehog.reports.baseline import read_baseline, write_baseline
 from wedgehog.reports.gate import GateResult, gate, gate_lines
 from wedgehog.reports.history_numbers import numbers_of
@@ -52,6 +53,16 @@ def test_a_turn_that_becomes_the_longest_is_worse_too(tmp_path):
     """Then the former longest one is among the others, and both numbers grow."""
     (found,) = gated(tmp_path, (3.0, 0.5, 0.4), (3.0, 6.0, 0.4)).found
     assert "longest turn 3.02 s → 6.03 s" in found.says and "other turns 0.90 s → 3.42 s" in found.says
+
+
+@pytest.mark.parametrize("after_answer_s", [0.0, 20.0, None])
+def test_the_longest_turn_has_an_answer_that_was_held_back_and_what_came_after_it(after_answer_s: float | None):
+    """The gate compares all that the user waited until the next message could be given."""
+    tell = HistoryBuilder(exit_s=20)
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=5)
+    tell.wait(20)
+    assert numbers_of(tell.end(after_answer_s=after_answer_s).seal()).columns["turn_s"] == pytest.approx(25, abs=0.5)
 
 
 def test_a_baseline_without_the_other_turns_is_taken_with_a_note(tmp_path):
