@@ -10,7 +10,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from wedgehog.harness.record.store import draft_of
-from wedgehog.harness.scenario.document import BadFileError, BadValueError, BadValuesError, load
+from wedgehog.harness.scenario.document import BadFileError, load
+from wedgehog.harness.scenario.mistake import BadValueError, BadValuesError
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.differences import FALSE_ALARMS
 from wedgehog.reports.played_cells import DECIDED, Key, PlayedCell

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field
 from wedgehog.harness.agents.spec_part import SpecPart
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.network.base import Address
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 if TYPE_CHECKING:
     from wedgehog.harness.agents.spec import AgentSpec

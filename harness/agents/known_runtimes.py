@@ -23,7 +23,7 @@ from wedgehog.harness.agents.runtime_install import (
     place_of,
 )
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 INSTALL_TIMEOUT_S = 1200
 MOST_LINES = 5

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec_part import Argv, PositiveSeconds, RegularExpression, Source, SpecPart
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 Signal = Literal["SIGINT", "SIGTERM", "SIGHUP"]
 Fields = Annotated[dict[str, Any], Field(min_length=1)]

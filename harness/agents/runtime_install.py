@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 import platformdirs
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 MARK = "installed.json"
 """Written last: without it, the installation did not finish."""

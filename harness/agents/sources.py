@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 Kind = Literal["stdout", "stderr", "text", "json", "jsonl", "joined", "file"]
 PathStep = str | int | None

@@ -19,7 +19,8 @@ from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys, AgentKind
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario import document
-from wedgehog.harness.scenario.document import BadFileError, BadValuesError
+from wedgehog.harness.scenario.document import BadFileError
+from wedgehog.harness.scenario.mistake import BadValuesError
 
 
 class AgentSpec(AgentKeys):

@@ -20,7 +20,7 @@ from wedgehog.harness.agents.spec_part import (
 )
 from wedgehog.harness.agents.templates import names_in
 from wedgehog.harness.record.verdict import Level
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 AgentKind = Literal["command", "callable", "http", "chat", "lines", "acp", "tui"]
 AGENT_KINDS: tuple[AgentKind, ...] = get_args(AgentKind)

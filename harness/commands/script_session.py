@@ -18,7 +18,7 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.when import ReplyLine, ScriptFile, WhenScript
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.network.base import Address, Downstream, Target, WholeLink
 from wedgehog.harness.network.direct_link import DirectLink, DirectStrike
 from wedgehog.harness.record.clock import Clock

@@ -7,9 +7,3 @@ Injector, a LinkFaults:   what is planned and armed; faults of bytes, their proo
    └─────── StdioFaults     when a pipe is held
 ```
 """
-
-from wedgehog.harness.inject.injector import Injector
-from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery
-from wedgehog.harness.inject.targets import Hit, ServerTarget, Targets
-
-__all__ = ["Hit", "Injector", "LimitKind", "PartialDelivery", "ServerTarget", "Targets"]

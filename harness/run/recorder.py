@@ -15,7 +15,8 @@ from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import end_the_body
-from wedgehog.harness.inject import Injector, PartialDelivery
+from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.call import (
     CallUnscripted,

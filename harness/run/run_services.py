@@ -11,7 +11,8 @@ from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Hit, Injector
+from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.targets import Hit
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.service import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked, ToolRefused

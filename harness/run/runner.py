@@ -17,7 +17,9 @@ from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, open_agent
 from wedgehog.harness.agents.sim_host import agent_waits
-from wedgehog.harness.inject import Injector, PartialDelivery, Targets
+from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.limited_reply import PartialDelivery
+from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import BadCertificateShown, HostRefused, LagSeen, Trouble

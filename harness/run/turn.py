@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
 from wedgehog.harness.faults.process_fault import Demand
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
 from wedgehog.harness.record.events.service import BeaconSeen

@@ -18,10 +18,8 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from wedgehog.harness.scenario.mistake import BadValueError, BadValuesError, DocumentPath, all_mistakes
+from wedgehog.harness.scenario.mistake import DocumentPath, all_mistakes
 from wedgehog.harness.scenario.plain_yaml import compose
-
-__all__ = ["BadFileError", "BadValueError", "BadValuesError", "Document", "DocumentPath", "load", "read"]
 
 T = TypeVar("T")
 MOST_VALUES = 100_000

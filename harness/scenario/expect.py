@@ -6,7 +6,7 @@ from pydantic import Field
 
 from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.record.verdict import Status
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 
 class FailConfig(ConfigModel):

@@ -10,8 +10,8 @@ from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
 from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.scenario import trigger as triggers
-from wedgehog.harness.scenario.document import BadValueError
 from wedgehog.harness.scenario.fault_plan import ALWAYS, PlannedFault, StickTo
+from wedgehog.harness.scenario.mistake import BadValueError
 from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
 
 AGENT = "agent"

@@ -6,7 +6,7 @@ from typing import Any, Self
 from pydantic import NonNegativeFloat, field_validator, model_validator
 
 from wedgehog.fake_llm.script.items import ConfigModel
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 KINDS = ("string", "number", "integer", "boolean", "array", "object")
 

@@ -22,11 +22,11 @@ from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS
 from wedgehog.harness.faults.base import Fault, Need, WireFault
 from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.faults.reply_fault import ReplyFault
-from wedgehog.harness.scenario.document import BadValueError, BadValuesError, DocumentPath
 from wedgehog.harness.scenario.expect import Expect, by_agent
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig, TriggerConfig
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
+from wedgehog.harness.scenario.mistake import BadValueError, BadValuesError, DocumentPath
 from wedgehog.harness.scenario.trigger import CALLS, COMPACTION, HOST, PIPE, STORE
 from wedgehog.harness.scenario.turn_config import Beside, TurnConfig
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.scenario.document import BadFileError, Document, DocumentPath, load
+from wedgehog.harness.scenario.document import BadFileError, Document, load
 from wedgehog.harness.scenario.expect import FailConfig, agents_in
+from wedgehog.harness.scenario.mistake import DocumentPath
 from wedgehog.harness.scenario.model import Scenario
 
 

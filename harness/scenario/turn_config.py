@@ -9,8 +9,8 @@ from wedgehog.fake_llm.reply import Reply
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.record.events.turn import Permission
-from wedgehog.harness.scenario.document import BadValueError
 from wedgehog.harness.scenario.fault_config import AGENT, TriggerConfig
+from wedgehog.harness.scenario.mistake import BadValueError
 
 
 class WakeUp(ConfigModel):

@@ -14,7 +14,8 @@ from wedgehog.fake_llm.reply import Answer, Reply, Text
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.inject import Injector, PartialDelivery
+from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.events.call import ReplyEnded

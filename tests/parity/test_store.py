@@ -11,7 +11,7 @@ import pytest
 
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.events.fault import FaultFired

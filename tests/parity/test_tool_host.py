@@ -20,7 +20,8 @@ import pytest
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.inject import Injector, Targets
+from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock, first_of
 from wedgehog.harness.record.events.fault import FaultFired

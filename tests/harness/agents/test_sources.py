@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.agents.sources import OutputSource
-from wedgehog.harness.scenario.document import BadValueError
+from wedgehog.harness.scenario.mistake import BadValueError
 
 
 @pytest.mark.parametrize(

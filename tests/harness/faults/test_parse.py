@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wedgehog.harness.faults.base import FaultError, parameters, parse_fault, registered
+from wedgehog.harness.faults.base import parameters, parse_fault, registered
+from wedgehog.harness.faults.parameters import FaultError
 from wedgehog.harness.faults.reply.other_answers import StatusReply
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.slow import Drip

@@ -12,7 +12,8 @@ from wedgehog.fake_llm.reply import MIDDLE as HALF
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import Context
-from wedgehog.harness.inject import Injector, PartialDelivery
+from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.network.base import Downstream, NetworkError, Upstream, WholeLink
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
 from wedgehog.harness.record.events.run import RunStarted, Trouble

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.faults.result_fault import Result
-from wedgehog.harness.inject import Hit, Injector, Targets
+from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.targets import Hit, Targets
 from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
 from wedgehog.harness.record.events.fault import FaultFired, FaultHealed
 from wedgehog.harness.record.history import History

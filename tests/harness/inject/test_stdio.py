@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.inject import Injector
 from wedgehog.harness.inject import stdio as pipes
+from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.network.base import Downstream, NetworkError, WholeLink
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed
 from wedgehog.harness.record.events.run import Note, Trouble

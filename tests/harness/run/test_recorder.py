@@ -16,7 +16,7 @@ from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall, Usage
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.harness.inject import LimitKind, PartialDelivery
+from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.events.call import (
     CallUnscripted,

@@ -11,7 +11,7 @@ from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import SentReply

@@ -8,7 +8,7 @@ import pytest
 
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
 from wedgehog.harness.record.events.run import CpuWaitSeen
 from wedgehog.harness.record.events.service import BeaconSeen

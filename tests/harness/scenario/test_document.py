@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from wedgehog.harness.scenario.document import BadFileError, BadValueError, BadValuesError, load, read
+from wedgehog.harness.scenario.document import BadFileError, load, read
+from wedgehog.harness.scenario.mistake import BadValueError, BadValuesError
 
 
 class Turn(BaseModel):

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.scenario.model import PageConfig
-from wedgehog.harness.services.pages import PageServer, padded
+from wedgehog.harness.services.filler import padded
+from wedgehog.harness.services.pages import PageServer
 
 PAGES = {
     "/one": {"text": "It rained."},

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.inject import Injector
+from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.events.fault import FaultFired
