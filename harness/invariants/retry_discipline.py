@@ -64,11 +64,17 @@ def _repeated(calls: Sequence[Call]) -> Iterator[list[Call]]:
 
 
 def _again(same: Sequence[Call]) -> Iterator[tuple[Call, RequestRefused, Call]]:
-    """Each refused call, its refusal, and the next one of these calls that arrived after it."""
+    """Each refused call, its refusal if that arrived, and the next one of these calls that came after it."""
     for call in same:
         again = next((it for it in same if call.refused and it.arrived.id > call.refused.id), None)
-        if call.refused and again:
+        if call.refused and again and _arrived(call):
             yield call, call.refused, again
+
+
+def _arrived(refused: Call) -> bool:
+    """Whether the agent can have read a refusal: not if a fault let nothing of it through."""
+    ended = refused.ended
+    return ended is None or ended.how == "complete" or ended.bytes_delivered > 0
 
 
 def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:

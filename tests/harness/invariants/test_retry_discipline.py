@@ -78,6 +78,19 @@ def test_a_400_401_or_402_is_not_repeated_unchanged(code: int, status: str):
     assert check("retry_discipline", tell.end().seal()).status == status
 
 
+@pytest.mark.parametrize("code", [400, 429])
+def test_a_refusal_that_the_network_lost_binds_nobody(code: int):
+    """No byte of it arrived: what the agent saw is a broken connection."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.refuse(call, code, retry_after_s=20)
+    tell.cut(call, delivered=0)
+    tell.wait(5)
+    tell.answer_step(1)
+    assert check("retry_discipline", tell.end().seal()).status == "pass"
+
+
 def test_the_same_words_in_the_next_turn_are_no_retry():
     """A wake-up may send the same body each time it fires."""
     tell = HistoryBuilder()
