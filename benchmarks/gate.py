@@ -34,7 +34,7 @@ MUCH_SLOWER: Final = 5.0
 ALIKE: Final = "s"
 ALIKE_REPEATS: Final = 2000
 SIMULATED: Final = (
-    (2.0, 0.05, 9),
+    (2.0, 0.05, 8),
     (2.0, 0.05, 10),
     (2.0, 0.08, 10),
     (2.0, 0.1, 10),
