@@ -1,9 +1,8 @@
 """An agent that gives up before a slow link has delivered anything is as red as under silence."""
 
+import json
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from wedgehog.harness.record.events.call import HungUp, ReplyEnded
 from wedgehog.harness.record.events.fault import FaultFired
@@ -26,18 +25,22 @@ else:
 """
 
 
-@pytest.mark.parametrize("do", [{"latency": 60}, {"stall": "forever"}], ids=["latency", "stall"])
+FAULTS: dict[str, dict[str, Any]] = {"latency": {"latency": 60}, "stall": {"stall": "forever"}}
+
+
 def test_twelve_attempts_of_which_nothing_arrives_are_too_many(
-    wedgehog: Any, told: Any, agent: Any, network: str, tmp_path: Path, do: dict[str, Any]
+    wedgehog: Any, told: Any, agent: Any, network: str, tmp_path: Path
 ):
-    """Nothing is delivered, and every attempt ends in a hang-up."""
-    story = told("slow", faults=[{"do": do, "times": "always"}])
-    ran = wedgehog("run", story, "--agent", agent(code=HASTY), network)
-    assert ran.returncode == 1, ran.stderr + ran.stdout
-    assert "paid_call_bound" in ran.stdout
-    history = read(tmp_path / "runs" / "latest" / "slow" / "mine" / "history.jsonl")
+    """Nothing is delivered, and every attempt ends in a hang-up. Both faults are one campaign, which mostly waits."""
+    stories = [told(name, faults=[{"do": do, "times": "always"}]) for name, do in FAULTS.items()]
+    ran = wedgehog("run", *stories, "--agent", agent(code=HASTY), network)
+    assert ran.returncode == 1 and "paid_call_bound" in ran.stdout, ran.stderr + ran.stdout
     struck = range(1, 13)
-    replies = [(it.tokens_delivered, it.bytes_delivered) for it in history.of(ReplyEnded) if it.call in struck]
-    assert replies == [(0, 0)] * 12
-    assert [it.call for it in history.of(HungUp)] == list(struck)
-    assert {it.call for it in history.of(FaultFired)} <= set(struck) and history.first(FaultFired)
+    for name in FAULTS:
+        folder = tmp_path / "runs" / "latest" / name / "mine"
+        assert "paid_call_bound" in json.loads((folder / "verdicts.json").read_text())["violated"], name
+        history = read(folder / "history.jsonl")
+        replies = [(it.tokens_delivered, it.bytes_delivered) for it in history.of(ReplyEnded) if it.call in struck]
+        assert replies == [(0, 0)] * 12, name
+        assert [it.call for it in history.of(HungUp)] == list(struck), name
+        assert {it.call for it in history.of(FaultFired)} <= set(struck) and history.first(FaultFired), name
