@@ -89,6 +89,10 @@ class Positions:
         """End this turn, or all turns."""
         self._open = [other for other in self._open if turn not in (None, other)]
 
+    def rounds(self, turn: int) -> int:
+        """How many rounds of tool calls the conversation of this turn has shown."""
+        return self._rounds.get(turn, 0)
+
     def token(self, turn: int, step: int, call: int) -> str:
         """The token that identifies a tool call: part of its id, and printed by its command."""
         return f"{self.salt}{turn}x{step}x{call}"

@@ -9,9 +9,12 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse, Turn
 
+TOOL_ROUNDS = 50
+"""The stock bound."""
+
 
 @invariant("tool_round_bound", by_calls=True)
-def tool_round_bound(history: History, *, tool_rounds: int = 50) -> Iterator[Verdict]:
+def tool_round_bound(history: History, *, tool_rounds: int = TOOL_ROUNDS) -> Iterator[Verdict]:
     """A turn has at most `tool_rounds` rounds of tool calls.
 
     A model that always asks for one more tool must not cause endless cost (incident endless-loop). Fifty is above the

@@ -56,6 +56,8 @@ class Bounds:
     start_up_s: float
     exit_s: float = 0.0
     """How long the agent takes to end after its answer, by the control run; `turn_deadline` judges it exactly."""
+    rounds: int = 250
+    """Rounds of tool calls. Each call carries all results before it, so an endless turn costs more and more time."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +235,10 @@ class TurnPlayer:
                 self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
             return missed
         start = first if first is not None else given_s + self.bounds.start_up_s
+        rounds = self.positions.rounds(turn)
+        if rounds > self.bounds.rounds:
+            self.history.add(DeadlineHit(turn=turn, bound_s=now - start, rounds=rounds))
+            return True
         late_s = now - start - (self.bounds.turn_s + slack + self.tick_s)
         if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False

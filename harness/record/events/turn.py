@@ -114,10 +114,13 @@ class StartMissed(Event):
 
 
 class DeadlineHit(Event):
-    """The turn exceeded its deadline; the harness stops the agent."""
+    """The turn exceeded its deadline, or had so many rounds that it would; the harness stops the agent."""
 
     turn: int
     bound_s: float
+    """How long the turn had taken, if its rounds were too many."""
+    rounds: int = 0
+    """The number of its rounds, if they were too many; else 0."""
     cpu_wait_s: float = 0.0
     """How long the run had waited for processors by then, if that exceeds the extra time that was granted."""
 

@@ -77,7 +77,7 @@ class Rig:
         self.injector = Injector(FaultPlan(), {}, self.history, clock)
         self.positions = Positions("w")
         self.watchdog = LagMonitor(clock)
-        bounds = Bounds(turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0))
+        bounds = Bounds(turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0), rounds=3)
         self.player = TurnPlayer(
             self.session,  # type: ignore[arg-type]
             self.history,
@@ -146,6 +146,22 @@ async def test_a_turn_over_its_deadline_is_stopped(rig: Rig, manual_clock: Any):
     await playing
     assert rig.session.told[1:] == ["end_turn"]
     assert next(rig.history.of(DeadlineHit)).bound_s == 10
+    assert next(rig.history.of(TurnEnded)).ended == "deadline"
+
+
+async def test_a_turn_of_too_many_rounds_is_stopped_before_its_deadline(rig: Rig, manual_clock: Any):
+    """Each round sends all results before it again: the time until the deadline would grow with their square."""
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    rig.positions._rounds[1] = 3
+    await manual_clock.advance(1)
+    await asyncio.sleep(0.15)
+    assert rig.session.told[1:] == []
+    rig.positions._rounds[1] = 4
+    await manual_clock.advance(1)
+    await playing
+    assert [(it.rounds, it.bound_s) for it in rig.history.of(DeadlineHit)] == [(4, 2.0)]
     assert next(rig.history.of(TurnEnded)).ended == "deadline"
 
 
