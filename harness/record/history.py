@@ -1,5 +1,6 @@
 """The append-only record of one run, and its views for checks: `history.turns`, `turn.steps`, `step.calls`."""
 
+import json
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import groupby
@@ -122,6 +123,16 @@ def read(path: Path) -> History:
                 break
             raise ValueError(f"{path}:{number}: {wrong}") from None
     return History(events=events).seal()
+
+
+def add_trouble(path: Path, what: str) -> None:
+    """Append an error to a stored history whose run can write no more, in the place of a half-written last line."""
+    kept = path.read_bytes()
+    path.write_bytes(kept[: kept.rfind(b"\n") + 1])
+    events = read(path).events
+    trouble = Trouble(what=what).placed(len(events), events[-1].at_s if events else 0.0)
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(trouble.as_json()) + "\n")
 
 
 def longest_run(items: Iterable[T], holds: Callable[[T], bool]) -> tuple[T, ...]:

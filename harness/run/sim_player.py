@@ -7,6 +7,7 @@ import pickle
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +16,11 @@ from typing import IO
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.simulated import why_not_simulated
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.history import History, read
+from wedgehog.harness.record.history import History, add_trouble, read
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.control import ControlFacts, read_control
 from wedgehog.harness.run.job import Job
-from wedgehog.harness.run.sim_worker import READY, Served, SimJob
+from wedgehog.harness.run.sim_worker import READY, REAL_LIMIT_S, Served, SimJob
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.sim.errors import LIVE
@@ -48,12 +49,13 @@ class SimPlayer:
         self._address = address
 
     async def play(self, job: Job, folder: Path, bodies: Path) -> tuple[History, ControlFacts | None]:
-        """Play one run; its history is that of the folder. Errors: AgentError if its process ended."""
+        """Play one run; its history is that of the folder. If its process ends too early, the history says so."""
+        began = time.monotonic()
         async with self.asked(SimJob(job, folder, bodies)) as reader:
             answer = await reader.read()
         if not answer:
-            raise AgentError(f"{job.agent.path}: the process of the simulated run ended; see worker.log")
-        facts: ControlFacts | None = pickle.loads(answer)  # noqa: S301  our own child wrote it
+            add_trouble(folder / "history.jsonl", _why_ended(time.monotonic() - began))
+        facts: ControlFacts | None = pickle.loads(answer) if answer else None  # noqa: S301  our own child wrote it
         history = read(folder / "history.jsonl")
         if job.control is None and facts is None:
             facts = read_control(history, {}, False, None)
@@ -68,6 +70,12 @@ class SimPlayer:
             yield reader
         finally:
             writer.close()
+
+
+def _why_ended(took_s: float) -> str:
+    if took_s >= REAL_LIMIT_S:
+        return f"the simulated run was stopped after {REAL_LIMIT_S} s of real time: the agent did not end or wait"
+    return "the process of the simulated run ended: by the agent's code, or for lack of memory; see worker.log"
 
 
 @contextlib.asynccontextmanager

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from wedgehog.harness.record.events.run import Trouble
+from wedgehog.harness.record.history import add_trouble
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.job import Job
@@ -67,7 +67,7 @@ def play(world: SimWorld, job: Job, store: RunStore) -> ControlFacts | None:
     try:
         return world.run(main, seed=job.seed, net=net)
     except SimError as stopped:
-        store.write(Trouble(what=f"the simulation stopped: {stopped}"))
+        add_trouble(store.folder / "history.jsonl", f"the simulation stopped: {stopped}")
         return None
     finally:
         if net.refused:

@@ -56,6 +56,17 @@ def test_a_function_that_blocks_is_played_in_virtual_time_too(wedgehog: Wedgehog
     assert told["verdict"] == "pass" and float(str(told["virtual_s"])) > 100 > float(str(told["real_s"]))
 
 
+def test_an_agent_that_ends_its_process_is_an_error_of_that_run_alone(wedgehog: Wedgehog, tmp_path: Path):
+    """The other run is judged, and the reports are written."""
+    agent = spec(tmp_path, "dies")
+    done = wedgehog("run", "stall-once", "reset-mid-reply", "--agent", str(agent), "--world", "sim")
+    assert done.returncode == 3 and "Traceback" not in done.stdout + done.stderr
+    stalled, cut = (judgement(tmp_path / "runs" / "latest" / it / "dies") for it in ("stall-once", "reset-mid-reply"))
+    assert (stalled["verdict"], cut["verdict"]) == ("error", "pass")
+    assert "the process of the simulated run ended: by the agent's code" in str(stalled["says"])
+    assert (tmp_path / "runs" / "latest" / "report.html").is_file()
+
+
 def test_the_same_seed_gives_the_same_history(tmp_path: Path):
     """Byte for byte, in another campaign, by another process with another hash seed."""
     wedgehog = partial(in_a_new_process, tmp_path)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import threading
 import time
@@ -46,6 +47,15 @@ async def hangs(message: str, *, session_dir: str, llm_url: str, key: str) -> st
         client.post(f"{llm_url}/v1/messages", json=body, headers=headers) as reply,
     ):
         return str((await reply.json())["content"][0]["text"])
+
+
+async def dies(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
+    """Ends its process where the model's reply does not arrive."""
+    try:
+        async with asyncio.timeout(5):
+            return await hangs(message, session_dir=session_dir, llm_url=llm_url, key=key)
+    except TimeoutError:
+        os._exit(1)
 
 
 def starts_a_thread(message: str, *, session_dir: str, llm_url: str, key: str) -> str:

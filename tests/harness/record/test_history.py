@@ -7,9 +7,9 @@ import pytest
 
 from wedgehog.harness.record.events.base import KINDS, Event, from_json
 from wedgehog.harness.record.events.call import RequestArrived
-from wedgehog.harness.record.events.run import LagSeen, Note
+from wedgehog.harness.record.events.run import LagSeen, Note, Trouble
 from wedgehog.harness.record.events.turn import HangSeen
-from wedgehog.harness.record.history import History, read
+from wedgehog.harness.record.history import History, add_trouble, read
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
@@ -47,6 +47,16 @@ def test_a_torn_last_line_is_left_out_and_any_other_is_named(tmp_path: Path):
     path.write_text(f'{line}\n{{"event": "no\n{line}\n', encoding="utf-8")
     with pytest.raises(ValueError, match=r"history\.jsonl:2: "):
         read(path)
+
+
+def test_an_error_takes_the_place_of_a_torn_last_line(tmp_path: Path):
+    """The process that wrote the history has ended."""
+    path = tmp_path / "history.jsonl"
+    path.write_text(f'{json.dumps(Note(what="a", id=0, at_s=1.5).as_json())}\n{{"event": "no', encoding="utf-8")
+    add_trouble(path, "it ended")
+    history = read(path)
+    assert history.events[1:] == [Trouble(what="it ended", id=1, at_s=1.5)]
+    assert history.whole and history.missing is None
 
 
 @pytest.mark.parametrize(
