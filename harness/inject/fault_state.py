@@ -36,6 +36,8 @@ class FaultState:
     """A refusal that is being armed, or was."""
     busy: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while it is in an action that healing must wait for: a port that closes, processes that are hit."""
+    slowing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a whole link is made slow: a second call that meets the fault meanwhile shares what is armed."""
     conns: set[int] = field(default_factory=set)
     sides: set[SideConversation | None] = field(default_factory=set)
     """The side conversations that it sticks to."""

@@ -1,13 +1,14 @@
 """Wire faults: armed on links, proved, and healed whether or not they ever fired."""
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.inject.state import SETTLE_S, InjectorState
-from wedgehog.harness.network.base import Address, Downstream, Link, Proof, Strike, Upstream, WholeLink
+from wedgehog.harness.network.base import Address, Downstream, Link, LinkBusyError, Proof, Strike, Upstream, WholeLink
 from wedgehog.harness.record.events.fault import FaultHealed
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.scenario.fault_plan import ALWAYS
@@ -61,11 +62,25 @@ class LinkFaults(InjectorState):
         # A client that hangs up now cancels the code that waits here; what is half armed could not be healed.
         kind = WholeLink if fault.reach == "link" else Downstream
         work = self._arm(state, fault, held.link, kind(held.conn, held.start + byte), held.call, at)
-        armed = await asyncio.shield(self.keep(asyncio.create_task(work)))
+        armed = await self._whole(self.keep(asyncio.create_task(work)))
         if armed is not None:
             self.limit(held.call, state, at or 0)
             self.spawn(self.prove(state, armed))
         return armed
+
+    async def _whole(self, arming: "asyncio.Task[ArmedFault | None]") -> ArmedFault | None:
+        """Wait until it is armed; a caller that is cancelled does not cancel that."""
+        try:
+            return await asyncio.shield(arming)
+        except asyncio.CancelledError:
+            arming.add_done_callback(self._ended_alone)
+            raise
+
+    def _ended_alone(self, arming: "asyncio.Task[ArmedFault | None]") -> None:
+        """Nobody waits for it any more: a failed network breaks the run, a missing connection is the client's."""
+        wrong = None if arming.cancelled() else arming.exception()
+        if wrong is not None and not isinstance(wrong, LinkBusyError):
+            self.fail(wrong)
 
     async def whole_link(self, state: FaultState, link: Link, call: int | None = None, at: int | None = None) -> None:
         """Arm a fault on the whole link; where a reply is held at byte `at`, once those bytes have arrived."""
@@ -91,13 +106,14 @@ class LinkFaults(InjectorState):
                 self.dropped_calls |= self.open_calls if state.planned.link == "llm" else set()
                 state.armed.append(ArmedFault(await link.strike(fault, where), link, call, at))
             return state.armed[-1]
-        # A link that is slow already would be twice as slow.
-        slow = (it.strike for it in state.armed if it.link is link and isinstance(where, WholeLink))
-        strike = next(slow, None) or await link.strike(fault, where)
-        if state.healed.is_set():
-            await strike.heal()
-            return None
-        state.armed.append(ArmedFault(strike, link, call, at))
+        async with state.slowing if isinstance(where, WholeLink) else contextlib.nullcontext():
+            # A link that is slow already would be twice as slow.
+            slow = (it.strike for it in state.armed if it.link is link and isinstance(where, WholeLink))
+            strike = next(slow, None) or await link.strike(fault, where)
+            if state.healed.is_set():
+                await strike.heal()
+                return None
+            state.armed.append(ArmedFault(strike, link, call, at))
         for open_call in self.open_calls if self.slows_model(state) else ():
             self.limit(open_call, state, 0, meant=False)
         return state.armed[-1]

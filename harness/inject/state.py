@@ -160,7 +160,7 @@ class InjectorState:
         """The fault found nothing to hit."""
         self.history.add_unless_sealed(Note(what=f"{state.planned}: there was nothing to hit"))
 
-    def fail(self, wrong: NetworkError) -> None:
+    def fail(self, wrong: BaseException) -> None:
         """The network failed: the run is an error."""
         if not self.broken.is_set():
             self.broken.set()

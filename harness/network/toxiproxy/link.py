@@ -235,8 +235,9 @@ class ToxicLink:
         if not isinstance(strike.target, Upstream) and strike.target.conn is not None:
             await self._prover.quiet()
         base = self._prover.sent()
+        number = 1 + self._strikes.index(strike)  # not their count: another fault can be armed meanwhile
         for toxic in strike.fault.toxics(strike.at):
-            name = f"{name_of(toxic)}_{len(self._strikes)}"
+            name = f"{name_of(toxic)}_{number}"
             await self.proxy.add(toxic._replace(stream=strike.stream), name)
             strike.names.append(name)
         self._follow(strike, self._prover.flow(strike, base))

@@ -14,7 +14,7 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.limited_reply import PartialDelivery
-from wedgehog.harness.network.base import Downstream, NetworkError, Upstream, WholeLink
+from wedgehog.harness.network.base import Downstream, LinkBusyError, NetworkError, Upstream, WholeLink
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
 from wedgehog.harness.record.events.run import RunStarted, Trouble
 from wedgehog.harness.record.history import History
@@ -1139,6 +1139,43 @@ async def test_a_network_that_fails_before_a_turn_makes_the_run_an_error_too(rig
     it.link.broken = NetworkError("it died")
     await it.injector.before_turn(1)
     assert it.injector.broken.is_set()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "is_error"), [(NetworkError("it died"), True), (LinkBusyError("the connection is gone"), False)]
+)
+async def test_a_network_that_fails_behind_a_client_that_has_gone_is_told_once(
+    rig: Any, settled: Any, wrong: NetworkError, is_error: bool
+):
+    """The run is an error, unless only the client's own connection was missing; no traceback is printed."""
+    printed: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: printed.append(context))
+    it = rig({"at": {"byte": 5}, "do": "cut"})
+    await it.injector.before_turn(1)
+    it.link.open.clear()
+    asking = asyncio.create_task(it.call())
+    await settled()
+    asking.cancel()
+    await settled()
+    it.link.broken = wrong
+    it.link.open.set()
+    await settled()
+    gc.collect()
+    assert (printed, it.injector.broken.is_set()) == ([], is_error)
+
+
+async def test_two_calls_at_the_same_time_make_their_link_slow_once(rig: Any, settled: Any):
+    """One fault on two requests is no delay of twice its time."""
+    it = rig({"do": {"latency": 2}, "times": "always"})
+    await it.injector.before_turn(1)
+    it.link.open.clear()
+    asking = [asyncio.create_task(it.call(conn=conn)) for conn in (1, 2)]
+    await settled()
+    it.link.open.set()
+    await settled()
+    assert len(it.strikes) == 1
+    for one in asking:
+        one.cancel()
 
 
 async def test_closing_heals_everything_and_leaves_no_task(rig: Any, manual_clock: Any):

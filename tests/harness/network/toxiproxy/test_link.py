@@ -11,6 +11,7 @@ import pytest
 
 from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.faults.wire.cut import Cut
+from wedgehog.harness.faults.wire.slow import Latency
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream, NetworkError, WholeLink
 from wedgehog.harness.network.tcp_diag import ESTABLISHED, SocketCount
@@ -159,3 +160,26 @@ async def test_a_cut_of_a_whole_link_is_refused_in_one_sentence():
     link._prover.sockets = proxy  # type: ignore[assignment]
     with pytest.raises(NetworkError, match="cannot stop the whole link"):
         await link.strike(Stall(), WholeLink())
+
+
+async def test_two_slow_faults_that_are_armed_at_the_same_time_have_names_of_their_own():
+    """The server answers 409 to a toxic whose name it has already."""
+
+    class Named(SlowLimiter):
+        def __init__(self) -> None:
+            super().__init__(0, 0)
+            self.names: list[str | None] = []
+
+        async def add(self, toxic: Toxic, name: str | None = None) -> None:
+            if toxic.kind == "latency":
+                self.names.append(name)
+
+    proxy = Named()
+    link = await ToxicLink("llm", FAKE, False, proxy, None).install()  # type: ignore[arg-type]
+    link._prover.sockets = proxy  # type: ignore[assignment]
+    strikes = await asyncio.gather(*(link.strike(Latency(s), WholeLink(AGENT)) for s in (1.0, 2.0)))
+    assert len(set(proxy.names)) == 2
+    assert [name for strike in strikes for name in strike.names] == proxy.names
+    for strike in strikes:
+        strike.withdrawn.set()
+        await strike.task
