@@ -31,6 +31,14 @@ CALLS = ("main", "background", COMPACTION, SUBAGENT)
 """What `on` may name beside the declared conversations."""
 
 _NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
+_BY_STEP = "write the `step` of a request in place of `tool`, or `do: down`"
+_COUNTED_AT = {
+    "llm": "`phase: request` for the upload, or `headers`",
+    HOST: "`tool: 1`",
+    STORE: "`query: 1`",
+    CHAT: "`chat: send`",
+}
+"""Where a fault that counts the bytes of one connection fires, by link."""
 _IN_A_REPLY = "`{}` is a place in a model's reply, and {} carries none"
 
 
@@ -157,7 +165,7 @@ class AtReply(AtCall):
         for key in ("event", "phase"):
             if getattr(self, key) is not None:
                 return _IN_A_REPLY.format(key, link), ("at", key)
-        place = "`query: 1` or `phase: connect`" if link == STORE else "`tool: 1`"
+        place = _COUNTED_AT[link] if _counts(fault) or link == HOST else "`query: 1` or `phase: connect`"
         return f"on {link} a {fault.name} fires at {place}", ("at",)
 
 
@@ -178,18 +186,16 @@ class BeforeRequest(Trigger):
     refuses: ClassVar[str] = "`{key}` means nothing beside `phase: connect` or `phase: request`"
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
-        if link == CHAT and not self.in_request:
-            return _chat_carries(fault, self.step)
+        if link == CHAT and not self.in_request and (wrong := _chat_carries(fault, self.step)):
+            return wrong
         if isinstance(fault, ResultFault) and fault.refuses_requests and not self.in_request:
             steps = f"{fault.name} refuses requests from the start of a turn: leave `step` out", ("at", "step")
             return steps if self.step > 1 else None
         if link in (HOST, STORE) and self.in_request and isinstance(fault, WireFault):
             return _IN_A_REPLY.format("phase", link), ("at", "phase")
-        counts = isinstance(fault, WireFault) and fault.reach == "connection" and self.phase == "connect"
-        if counts and link in ("llm", HOST):
-            other = "`phase: request` for the upload, or `headers`" if link == "llm" else "`tool: 1`"
-            return f"{fault.name} counts bytes: write {other}", ("at", "phase")
-        return Trigger._misfit(self, fault, link)
+        if _counts(fault) and not self.in_request:
+            return f"{fault.name} counts bytes: write {_COUNTED_AT.get(link, '`phase: request`')}", ("at", "phase")
+        return Trigger._misfit(self, fault, link) if link != CHAT or self.in_request else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,10 +211,12 @@ class AtTool(Trigger):
         if isinstance(fault, ResultFault):
             late = f"{fault.name} fires before the result is there: leave `when` out", ("at", "when")
             return late if self.when == "done" else None
-        if link not in (HOST, STORE) or not isinstance(fault, WireFault) or fault.reach == "link":
+        if link == CHAT or not _counts(fault):
             return Trigger._misfit(self, fault, link)
         if link == STORE:
-            return f"on {link} a {fault.name} fires at `query: 1` or `phase: connect`", ("at",)
+            return f"on {link} a {fault.name} fires at `query: 1`", ("at",)
+        if link != HOST:
+            return f"{fault.name} counts bytes of one connection, and a tool call holds none: {_BY_STEP}", ("at",)
         late = f"a {fault.name} fires before the first byte of a result, or at `byte`: leave `when` out", ("at", "when")
         return late if self.when == "done" else None
 
@@ -250,6 +258,11 @@ class AtChat(Trigger):
         if isinstance(fault, WireFault) and fault.closes_port:
             return f"{fault.name} fires on connections: write `phase: connect` instead of `chat`", ("at", "chat")
         return None
+
+
+def _counts(fault: Fault) -> bool:
+    """Whether it counts the bytes of one connection: nothing can aim it at a whole link."""
+    return isinstance(fault, WireFault) and fault.reach == "connection"
 
 
 def _chat_carries(fault: Fault, step: int) -> Misfit | None:

@@ -88,6 +88,8 @@ TOOLS = "tools: {weather: {}}\nstore: {}\n"
             "a cut fires before the first byte",
         ),
         ("{link: store:db, at: {tool: 1}, do: {stall: forever}}", "on store:db a stall fires at `query: 1`"),
+        ("{link: store:db, at: {phase: connect}, do: cut}", "cut counts bytes: write `query: 1`"),
+        ("{link: tool:web, at: {phase: connect}, do: cut}", "cut counts bytes: write `phase: request`"),
         ("{at: {query: 1}, do: {cut: fin}}", "`query` counts what our database is asked: write `link: store:db`"),
     ],
 )

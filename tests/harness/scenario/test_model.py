@@ -172,9 +172,21 @@ def test_a_trigger_at_a_tool_call_that_the_script_does_not_make_is_refused(file:
     assert said in complaint(file(turns=turns))
 
 
+@pytest.mark.parametrize("do", ["cut", "stall", "{stall: 3}"])
+@pytest.mark.parametrize("link", ["llm", "channel", "tool:web"])
+@pytest.mark.parametrize("when", ["started", "done"])
+def test_a_fault_that_counts_bytes_is_refused_at_a_tool_call(file: Any, link: str, when: str, do: str):
+    """No connection carries a reply then; Toxiproxy can limit only one connection, and the run would be an error."""
+    line = f"- {{link: {link}, at: {{step: 2, tool: 1, when: {when}}}, do: {do}}}\n"
+    said = complaint(file(f"faults:\n{line}", turns=CALLS))
+    assert "counts bytes of one connection, and a tool call holds none: write the `step` of a request" in said
+
+
 @pytest.mark.parametrize(
     "faults",
     [
+        "- {at: {step: 2, tool: 1, when: done}, do: down}",
+        "- {at: {step: 2, tool: 1}, do: {latency: 2}}",
         "- {link: agent, at: {step: 2, tool: 2}, do: kill}",
         "- {at: {phase: request, byte: 60}, do: stall}",
         "- {do: endless_tools}\n- {at: {step: 5}, do: cut}\n- {link: agent, at: {step: 6, tool: 1}, do: kill}",
