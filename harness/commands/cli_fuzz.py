@@ -9,7 +9,6 @@ import typer
 
 from wedgehog.harness.commands.console import (
     INTERRUPTED,
-    JobsOption,
     NetworkOption,
     OutOption,
     PluginOption,
@@ -54,7 +53,16 @@ def fuzz(
         list[str] | None,
         typer.Option(metavar="FAULT", help="Try a fault that only gateways show, such as duplicate_ids. Repeatable."),
     ] = None,
-    jobs: JobsOption = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            metavar="N",
+            help="Scenarios at the same time. Default: two per processor, 12 at most; in virtual time one.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the search.")] = 0,
     *,
     plugin: PluginOption = None,

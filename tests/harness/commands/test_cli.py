@@ -16,6 +16,7 @@ from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.campaign import Campaign
+from wedgehog.harness.run.campaign_options import MOST_JOBS
 
 Wedgehog = Callable[..., Result]
 STORY = {"name": "well", "why": "It goes well.", "turns": [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]}
@@ -159,6 +160,19 @@ def test_help_names_every_command(wedgehog: Wedgehog):
     """What a user tries first."""
     said = wedgehog("--help").stdout
     assert all(command in said for command in ("run", "check", "replay", "scenarios", "agents", "serve", "doctor"))
+
+
+@pytest.mark.parametrize(
+    ("command", "most"),
+    [
+        ("run", f"one per processor, {MOST_JOBS} at most"),
+        ("fuzz", f"two per processor, {2 * MOST_JOBS} at most; in virtual time one"),
+    ],
+)
+def test_help_says_how_many_jobs_a_command_has(wedgehog: Wedgehog, command: str, most: str):
+    """A search has twice as many as a campaign: most of its scenarios wait."""
+    said = " ".join(wedgehog(command, "--help").stdout.replace("│", " ").split())
+    assert most in said
 
 
 def test_a_run_is_reported_and_its_exit_code_is_the_campaigns(wedgehog: Wedgehog, tmp_path: Path):
