@@ -58,9 +58,11 @@ def _came(calls: Sequence[Call]) -> str:
 def _calls_after(history: History, turn: Turn, stop: Event) -> list[Call]:
     """The requests after a stop; after the next message only those that still belong to the stopped turn.
 
-    So does a subagent that it had begun, and that goes on without having begun anew.
+    So does a subagent that it had begun, and that goes on without having begun anew, until a tool call of a later turn
+    may have given it more work.
     """
     until = next_message(history, stop)
+    again = _next_tool_call(history, turn, until)
     beside = {other.number for other in history.beside(turn)}
     begun = {call.arrived.side for call in turn.calls if call.arrived.side and call.arrived.id < stop.id}
     anew = {call.arrived.side for call in history.calls if call.arrived.id > until and call.arrived.step == 1}
@@ -71,6 +73,13 @@ def _calls_after(history: History, turn: Turn, stop: Event) -> list[Call]:
         and (
             (call.arrived.id < until and call.arrived.turn not in beside)
             or (call.main and call.arrived.turn == turn.number)
-            or call.arrived.side in begun - anew
+            or (call.arrived.side in begun - anew and call.arrived.id < again)
         )
     ]
+
+
+def _next_tool_call(history: History, turn: Turn, until: int) -> int:
+    """The id of the first reply with a tool call that a later turn got; without one, the number of events."""
+    later = (it for it in history.calls if it.main and it.arrived.id > until and it.arrived.turn != turn.number)
+    calling = (it.started.id for it in later if it.started and it.ended and it.ended.tool_calls)
+    return min(calling, default=len(history.events))

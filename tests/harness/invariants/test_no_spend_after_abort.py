@@ -71,6 +71,39 @@ def test_a_subagent_that_goes_on_behind_the_next_message_still_spends(step: int,
     assert check("no_spend_after_abort", tell.end().seal()).status == status
 
 
+@pytest.mark.parametrize(("resumed_first", "status"), [(True, "pass"), (False, "fail")])
+def test_a_subagent_that_the_next_turns_model_resumes_is_that_turns(resumed_first: bool, status: str):
+    """A tool call of the next turn may give it more work; what it asks before that call is still the stopped turn's."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.reply(tell.ask(1, side="subagent 1"), tools=[True])
+    tell.ask(2, side="subagent 1")
+    tell.abort().end("", ended="aborted", exit_code=130)
+    tell.wait(10).message()
+    if not resumed_first:
+        tell.refuse(tell.ask(2, side="subagent 1"))
+    tell.reply(tell.ask(1), tools=[True])
+    tell.reply(tell.ask(2, side="subagent 1"), "It is empty.")
+    tell.answer_step(2)
+    assert check("no_spend_after_abort", tell.end().seal()).status == status
+
+
+def test_a_tool_call_of_the_stopped_turn_itself_resumes_no_subagent():
+    """It goes on behind the next message with all that it had begun."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.ask(1, side="subagent 1")
+    tell.abort().end("", ended="aborted", exit_code=130)
+    tell.wait(10).message("recovery")
+    tell.reply(tell.ask(2, turn=1), tools=[True])
+    tell.reply(tell.ask(2, side="subagent 1"), "It is empty.")
+    tell.answer_step(1)
+    verdict = check("no_spend_after_abort", tell.end().seal())
+    assert verdict.status == "fail" and "2 model requests" in verdict.says
+
+
 def _stopped_and_gone_on(**late: Any) -> History:
     """Turn 1 is aborted; while the next message is being answered, one more request comes."""
     tell = HistoryBuilder()
