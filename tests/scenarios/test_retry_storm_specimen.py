@@ -1,6 +1,7 @@
 """The retry-storm specimen: each fix changes who owns the streak, what ends it, or how much a run may try."""
 
 import asyncio
+import importlib.util
 import json
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -11,6 +12,8 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+
+from wedgehog.harness.sim.world import simulate
 
 SPECIMEN = Path(__file__).parents[2] / "scenarios/incidents/retry-storm/specimen.py"
 PYTHON = sys.executable  # see conftest.py
@@ -294,3 +297,46 @@ async def test_a_refusal_is_an_error_and_not_retried(tmp_path: Path) -> None:
         ended = await tell(fake, tmp_path, "none")
     assert (len(fake.requests), ended.code) == (1, 1)
     assert "HTTP 529" in ended.err
+
+
+class SilentRefusal:
+    """A reply with status 529 whose body never comes, and the client that gets it."""
+
+    status = 529
+
+    async def post(self, *_: object, **__: object) -> "SilentRefusal":
+        return self
+
+    async def text(self) -> str:
+        return await asyncio.Future()
+
+    async def __aenter__(self) -> "SilentRefusal":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+def imported(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
+    """A module of the incident, which other tests do not find."""
+    spec = importlib.util.spec_from_file_location(name, SPECIMEN.with_stem(name))
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_error_whose_body_never_comes_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its text is read for as long as headers are waited for, and the status alone is told."""
+    imported(monkeypatch, "wires")
+    specimen = imported(monkeypatch, "specimen")
+    options = specimen.Options(specimen.WIRES["anthropic"], "", "", 1, False, 1.0, frozenset())
+
+    async def asked() -> float:
+        began_s = asyncio.get_running_loop().time()
+        with pytest.raises(specimen.ProviderError, match=r"^HTTP 529: $"):
+            await specimen.Attempt(options, SilentRefusal()).run("m1", [])
+        return asyncio.get_running_loop().time() - began_s
+
+    assert simulate(asked) == specimen.HEADERS_S
