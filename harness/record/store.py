@@ -58,7 +58,7 @@ class Judgement:
     world: str = "live"
     """`sim`: played in virtual time."""
     virtual_s: float | None = None
-    """How long it took by the virtual clock; None for a live run."""
+    """How long it took by the virtual clock; None for a live run, and for one that an error stopped."""
     real_s: float | None = None
     """How long the simulation took."""
     faults_planned: int = 0
@@ -83,7 +83,7 @@ class Judgement:
 
     @property
     def clocks(self) -> str:
-        """Both clocks of a simulated run in one sentence; empty for a live one."""
+        """Both clocks of a simulated run in one sentence; empty if one of them is not known."""
         if self.virtual_s is None or self.real_s is None:
             return ""
         return f"Virtual time: {self.virtual_s:g} s, played in {self.real_s:g} s."

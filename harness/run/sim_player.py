@@ -16,6 +16,7 @@ from typing import IO
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.simulated import why_not_simulated
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.history import History, add_trouble, read
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.control import ControlFacts, read_control
@@ -38,8 +39,13 @@ def why_not_in_virtual_time(scenario: Scenario | None, spec: AgentSpec) -> str:
 
 
 def in_virtual_time(judgement: Judgement, history: History, real_s: float) -> Judgement:
-    """The judgement of a simulated run, with both of its clocks."""
-    return replace(judgement, world="sim", virtual_s=round(history.events[-1].at_s, 1), real_s=round(real_s, 2))
+    """The judgement of a simulated run, with both of its clocks.
+
+    Of a run that an error stopped the virtual one is not known: time may have passed after its last event.
+    """
+    last = history.events[-1]
+    virtual_s = None if isinstance(last, Trouble) else round(last.at_s, 1)
+    return replace(judgement, world="sim", virtual_s=virtual_s, real_s=round(real_s, 2))
 
 
 class SimPlayer:

@@ -64,7 +64,9 @@ def test_an_agent_that_ends_its_process_is_an_error_of_that_run_alone(wedgehog: 
     stalled, cut = (judgement(tmp_path / "runs" / "latest" / it / "dies") for it in ("stall-once", "reset-mid-reply"))
     assert (stalled["verdict"], cut["verdict"]) == ("error", "pass")
     assert "the process of the simulated run ended: by the agent's code" in str(stalled["says"])
-    assert (tmp_path / "runs" / "latest" / "report.html").is_file()
+    assert stalled["virtual_s"] is None, "five seconds after the last event of its history"
+    assert f"virtual time: {cut['virtual_s']:.0f} s, played in " in done.stdout
+    assert "Virtual time: 0 s" not in (tmp_path / "runs" / "latest" / "report.html").read_text()
 
 
 def test_the_same_seed_gives_the_same_history(tmp_path: Path):
