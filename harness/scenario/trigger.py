@@ -39,6 +39,9 @@ _COUNTED_AT = {
     CHAT: "`chat: send`",
 }
 """Where a fault that counts the bytes of one connection fires, by link."""
+_OF_A_LINK = "`phase: connect`, at `after_s` or at a `tool`"
+_WITHOUT_MODEL = ("channel", "tool:web")
+"""Links on which no reply of the model is held."""
 _IN_A_REPLY = "`{}` is a place in a model's reply, and {} carries none"
 
 
@@ -159,7 +162,10 @@ class AtReply(AtCall):
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if link.startswith(BACKEND):
-            return f"on {link} a {fault.name} fires at `phase: connect`, at `after_s` or at a `tool`", ("at",)
+            return f"on {link} a {fault.name} fires at {_OF_A_LINK}", ("at",)
+        if link in _WITHOUT_MODEL and isinstance(fault, WireFault):
+            place = "`phase: request`" if _counts(fault) else _OF_A_LINK
+            return f"on {link} a {fault.name} fires at {place}", ("at",)
         if link not in (HOST, STORE) or not isinstance(fault, WireFault):
             return Trigger._misfit(self, fault, link)
         for key in ("event", "phase"):

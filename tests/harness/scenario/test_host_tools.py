@@ -90,6 +90,10 @@ TOOLS = "tools: {weather: {}}\nstore: {}\n"
         ("{link: store:db, at: {tool: 1}, do: {stall: forever}}", "on store:db a stall fires at `query: 1`"),
         ("{link: store:db, at: {phase: connect}, do: cut}", "cut counts bytes: write `query: 1`"),
         ("{link: tool:web, at: {phase: connect}, do: cut}", "cut counts bytes: write `phase: request`"),
+        ("{link: tool:web, do: cut}", "on tool:web a cut fires at `phase: request`"),
+        ("{link: tool:web, at: {byte: 9}, do: stall}", "on tool:web a stall fires at `phase: request`"),
+        ("{link: channel, do: refuse}", "on channel a refuse fires at `phase: connect`, at `after_s` or at a `tool`"),
+        ("{link: channel, at: {event: 2}, do: {latency: 1}}", "on channel a latency fires at `phase: connect`"),
         ("{at: {query: 1}, do: {cut: fin}}", "`query` counts what our database is asked: write `link: store:db`"),
     ],
 )
@@ -109,6 +113,9 @@ def test_a_fault_that_could_never_strike_is_refused(tmp_path: Path, fault: str, 
         "{link: store:db, at: {query: 3, byte: 5}, do: {stall: forever}}",
         "{link: store:db, at: {phase: connect}, do: {latency: 1}}",
         "{link: store:db, at: {tool: 1}, do: refuse}",
+        "{link: tool:web, at: {phase: request}, do: cut}",
+        "{link: tool:web, at: {after_s: 1}, do: {latency: 1}}",
+        "{link: channel, do: give_up}",
     ],
 )
 def test_a_fault_that_can_strike_is_taken(tmp_path: Path, fault: str):
