@@ -135,10 +135,7 @@ _WORDS: Mapping[type[Event], Callable[[Any], str]] = {
     ),
     HostRefused: lambda event: f"host {event.host} was refused: {event.why}",
     PermissionAsked: lambda event: f"the agent asks for permission: {event.chosen or 'no answer'}",
-    DeadlineHit: lambda event: (
-        f"turn {event.turn}: no end within "
-        + (f"{event.rounds:,} rounds of tool calls" if event.rounds else f"{event.bound_s:g} s")
-    ),
+    DeadlineHit: lambda event: f"turn {event.turn}: no end within {event.too_many or f'{event.bound_s:g} s'}",
     StartMissed: lambda event: f"turn {event.turn}: no request within {event.bound_s:g} s",
     TurnEnded: _turn_ended,
     Trouble: lambda event: f"error of the harness: {event.what}",

@@ -137,8 +137,7 @@ class Fuzz:
         return "" if find_spec("hypothesis") else NO_HYPOTHESIS
 
     async def _search(self, world: World, watcher: LiveLine, ends_s: float) -> None:
-        options = replace(self.options, world=world, beside=BESIDE * self._jobs(world))
-        campaign = Campaign([], options, NoProgress(), watcher.say)
+        campaign = Campaign([], self.campaign_options(world), NoProgress(), watcher.say)
         async with campaign.opened(self.asked.agents) as opened:
             controls = [await opened.control(agent) for agent in self.asked.agents]
             for agent, control in zip(self.asked.agents, controls, strict=True):
@@ -166,6 +165,11 @@ class Fuzz:
                 objective=self.asked.objective,
             )
             await self.search.run(self._jobs(world))
+
+    def campaign_options(self, world: World) -> Options:
+        """How the scenarios are played; with an objective no turn is stopped before its time."""
+        until_certain = world == "live" and self.asked.objective is None
+        return replace(self.options, world=world, beside=BESIDE * self._jobs(world), until_certain=until_certain)
 
     def _jobs(self, world: World) -> int:
         """Live scenarios mostly wait; simulated ones never do."""

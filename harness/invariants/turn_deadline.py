@@ -88,8 +88,8 @@ def _deadline(history: History, turn: Turn, hit: DeadlineHit, turn_s: float) -> 
     bound_s = hit.bound_s
     waited, seen = _hang(history, turn)
     evidence = (hit, *seen)
-    if bound_s < turn_s * (1 - AS_WRITTEN):
-        after = f"{hit.rounds:,} rounds of tool calls" if hit.rounds else f"{bound_s:.1f} s"
+    if hit.too_many or bound_s < turn_s * (1 - AS_WRITTEN):
+        after = hit.too_many or f"{bound_s:.1f} s"
         return inconclusive(f"{turn} was stopped after {after}, before {turn_s:.1f} s{waited}", evidence)
     says = f"{turn} {_so_far(history, turn)} within {bound_s:.1f} s{waited}"
     return stopped_too_late(history, says, evidence, hit)

@@ -133,7 +133,9 @@ def _stopped(turn: Turn) -> TurnOutcome | None:
     if turn.stopped is not None:
         return TurnOutcome("stopped by its user", "aborted" if turn.aborted else "the front end gave up")
     if turn.deadline is not None:
-        return TurnOutcome("silent", "no answer and no error by the deadline")
+        too_many = turn.deadline.too_many
+        when = f"before it was stopped after {too_many}" if too_many else "by the deadline"
+        return TurnOutcome("silent", f"no answer and no error {when}")
     if turn.start_missed is not None:
         return TurnOutcome("silent", "it sent no request to the model")
     return None

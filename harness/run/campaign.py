@@ -198,7 +198,9 @@ class Campaign:
             judgement = unplayed(entry.scenario, agent, network.name, skipped=skipped, failed=control.says)
         else:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
-            job = Job(scenario, agent, control, seed, mark, network.name, entry.file.path.parent, Path(self._folder))
+            place, scratch = entry.file.path.parent, Path(self._folder)
+            until_certain = self.options.until_certain
+            job = Job(scenario, agent, control, seed, mark, network.name, place, scratch, until_certain)
             began = time.perf_counter()
             if common is not None:
                 job = replace(job, scenario=common.scenario(scenario, job.time_scale), agent=common.agent(agent))

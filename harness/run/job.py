@@ -5,10 +5,10 @@ from pathlib import Path
 
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.invariants.tool_round_bound import TOOL_ROUNDS
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.count_bounds import count_bounds
 from wedgehog.harness.run.recovery import recovery_calls
 from wedgehog.harness.run.turn import Bounds
 from wedgehog.harness.scenario.model import Scenario
@@ -33,6 +33,8 @@ class Job:
     """The scenario file's folder, from which its planted files are taken."""
     scratch: Path | None = None
     """Where the run's own folder is made and removed; None: the system's place for such folders."""
+    until_certain: bool = False
+    """Whether a turn is stopped once its number of calls surely breaks a bound."""
 
     @property
     def time_scale(self) -> float:
@@ -59,14 +61,8 @@ class Job:
     def bounds(self) -> Bounds:
         """The bounds of its turns."""
         control = self.control or ControlFacts(False)
-        return Bounds(self.turn_s, self.agent.start_s, control.start_up_s, control.exit_s, 5 * self._tool_rounds)
-
-    @property
-    def _tool_rounds(self) -> int:
-        """The rounds that a turn may have: the stock bound, or a greater one of the scenario or the agent."""
-        asked = (self.scenario.invariants.get("tool_round_bound") or {}).get("tool_rounds", 0)
-        stated = self.agent.limits.stated.get("tool_rounds")
-        return max(TOOL_ROUNDS, int(asked), int(stated.at_most) if stated is not None else 0)
+        counts = count_bounds(self.scenario, self.agent, until_certain=self.until_certain)
+        return Bounds(self.turn_s, self.agent.start_s, control.start_up_s, control.exit_s, counts)
 
     @property
     def recovery_calls(self) -> tuple[ToolCall, ...]:

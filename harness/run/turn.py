@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.script.position import Positions
@@ -10,7 +10,7 @@ from wedgehog.harness.agents.base import AgentError, Outcome, Session
 from wedgehog.harness.faults.process_fault import Demand
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
+from wedgehog.harness.record.events.call import ReplyEnded
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
     AbortSent,
@@ -22,6 +22,7 @@ from wedgehog.harness.record.events.turn import (
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.count_bounds import CountBounds, requests_of
 from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
 from wedgehog.harness.run.messages import UserMessage
 
@@ -49,15 +50,14 @@ class NetworkBrokeError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """How long a turn may take; real seconds, not stretched."""
+    """How long a turn may take, in real seconds, not stretched; and how many calls it may make."""
 
     turn_s: float
     start_s: float
     start_up_s: float
     exit_s: float = 0.0
     """How long the agent takes to end after its answer, by the control run; `turn_deadline` judges it exactly."""
-    rounds: int = 250
-    """Rounds of tool calls. Each call carries all results before it, so an endless turn costs more and more time."""
+    counts: CountBounds = field(default_factory=CountBounds)
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,9 @@ class TurnPlayer:
         if self.injector.broken.is_set():
             await self._end(saying, grace_s=0.5)
             raise NetworkBrokeError
-        if self._overdue(turn, given_s):
+        if self._has_too_many(turn):
+            await self._end(saying)
+        elif self._overdue(turn, given_s):
             await self.hung(turn)
             await self._end(saying)
 
@@ -220,11 +222,21 @@ class TurnPlayer:
             self.history.add(GaveUp(turn=turn, after_s=after_s))
             await self.session.give_up()
 
+    def _has_too_many(self, turn: int) -> bool:
+        """Whether it has so many rounds or calls that it need not go on."""
+        now, first = self.clock.now(), next(requests_of(self.history, turn), None)
+        if first is None or now < self.injector.agent.dying_until_s:
+            return False
+        too_many = self.bounds.counts.exceeded(self.history, turn, self.positions.rounds(turn))
+        if too_many:
+            self.history.add(DeadlineHit(turn=turn, bound_s=now - first.at_s, too_many=too_many))
+        return bool(too_many)
+
     def _overdue(self, turn: int, given_s: float) -> bool:
         now, slack = self.clock.now(), 1.0 + self.lag.worst_s + self.injector.frozen_s - self.frozen_before_s
         if now < self.injector.agent.dying_until_s:
             return False
-        first = next((event.at_s for event in self._requests(turn)), None)
+        first = next((event.at_s for event in requests_of(self.history, turn)), None)
         # Before the first request the agent waits for no reply of the harness.
         waited_s = self._waited_s(given_s) if first is None else self._waited_s(first, with_harness=True)
         slack += min(waited_s, LONGEST_STRETCH_S)
@@ -235,10 +247,6 @@ class TurnPlayer:
                 self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
             return missed
         start = first if first is not None else given_s + self.bounds.start_up_s
-        rounds = self.positions.rounds(turn)
-        if rounds > self.bounds.rounds:
-            self.history.add(DeadlineHit(turn=turn, bound_s=now - start, rounds=rounds))
-            return True
         late_s = now - start - (self.bounds.turn_s + slack + self.tick_s)
         if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False
@@ -250,12 +258,9 @@ class TurnPlayer:
 
     def _answered(self, turn: int) -> bool:
         """Whether its last call brought the final reply, so that only the agent's end is missing."""
-        mine = {event.call for event in self._requests(turn) if not event.background}
+        mine = {event.call for event in requests_of(self.history, turn) if not event.background}
         last = next((event for event in reversed(self.history.events) if getattr(event, "call", None) in mine), None)
         return isinstance(last, ReplyEnded) and (last.how, last.stop) == ("complete", "end")
-
-    def _requests(self, turn: int) -> Iterator[RequestArrived]:
-        return (event for event in self.history.of(RequestArrived) if event.turn == turn)
 
     async def _end(self, saying: "asyncio.Task[Outcome]", grace_s: float = 5.0) -> None:
         await self.session.end_turn(grace_s)
@@ -269,7 +274,7 @@ class TurnPlayer:
         while not self.injector.broken.is_set():
             waited = self.clock.now() - stopped_s
             late = AFTER_STOP_S + 1.0 + self.lag.worst_s + self._waited_s(stopped_s, with_harness=True)
-            spent = any(event.at_s > stopped_s + late + LATER_READING_S for event in self._requests(turn))
+            spent = any(event.at_s > stopped_s + late + LATER_READING_S for event in requests_of(self.history, turn))
             if spent or waited > self.watch.longest_s or (waited > late + self.watch.quiet_s and not self._busy(turn)):
                 return
             await self.clock.sleep(self.tick_s)

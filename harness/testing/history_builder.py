@@ -155,9 +155,9 @@ class HistoryBuilder(CallBuilder):
         self.add(SessionSaved(turn=self.turn, path="session.jsonl", sha256="", size=0, results=tuple(saved)))
         return self.end("", ended="killed", exit_code=-9)
 
-    def deadline(self, bound_s: float = 120.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
-        """The turn exceeds its deadline."""
-        return self.add(DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s))
+    def deadline(self, bound_s: float = 120.0, cpu_wait_s: float = 0.0, too_many: str = "") -> "HistoryBuilder":
+        """The turn exceeds its deadline, or has too many of something."""
+        return self.add(DeadlineHit(turn=self.turn, bound_s=bound_s, cpu_wait_s=cpu_wait_s, too_many=too_many))
 
     def start_missed(self, bound_s: float = 60.0, cpu_wait_s: float = 0.0) -> "HistoryBuilder":
         """No request arrived within the start-up bound."""

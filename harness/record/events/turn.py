@@ -114,13 +114,13 @@ class StartMissed(Event):
 
 
 class DeadlineHit(Event):
-    """The turn exceeded its deadline, or had so many rounds that it would; the harness stops the agent."""
+    """The turn exceeded its deadline, or has so many rounds or calls that it need not; the harness stops the agent."""
 
     turn: int
     bound_s: float
-    """How long the turn had taken, if its rounds were too many."""
-    rounds: int = 0
-    """The number of its rounds, if they were too many; else 0."""
+    """How long the turn had taken, if it had too many of something."""
+    too_many: str = ""
+    """What it had too many of, such as `27 paid calls of one step`; empty if its time was over."""
     cpu_wait_s: float = 0.0
     """How long the run had waited for processors by then, if that exceeds the extra time that was granted."""
 

@@ -5,6 +5,7 @@ import pytest
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import HangSeen
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.testing import HistoryBuilder
 
 
@@ -127,6 +128,19 @@ def test_who_has_not_answered_has_no_usual_exit():
 def test_a_turn_that_was_stopped_before_a_longer_bound_is_inconclusive():
     """Judged again with another bound, the run cannot tell."""
     assert check("turn_deadline", _stopped_at(60).seal(), turn_s=90).status == "inconclusive"
+
+
+@pytest.mark.parametrize("bound_s", [5, 60.5])
+def test_a_turn_that_was_stopped_for_its_number_of_calls_is_inconclusive(bound_s: float):
+    """Other invariants judge the number; how long the turn would have taken is unknown."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.ask(1)
+    history = tell.deadline(bound_s, too_many="27 paid calls of one step").end("", ended="deadline").seal()
+    verdict = check("turn_deadline", history, turn_s=60)
+    assert verdict.status == "inconclusive"
+    assert verdict.says.startswith("turn 1 was stopped after 27 paid calls of one step, before 60.0 s")
+    assert outcome_of(history.turns[0], history).how.endswith("before it was stopped after 27 paid calls of one step")
 
 
 @pytest.mark.parametrize(("after_s", "status"), [(90.0, "fail"), (89.9, "pass"), (90 / 7 * 7, "fail"), (None, "fail")])

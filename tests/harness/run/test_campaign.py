@@ -15,6 +15,7 @@ import yaml
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.network.relay import EmbeddedNetwork
+from wedgehog.harness.record.events.turn import DeadlineHit
 from wedgehog.harness.record.store import Judgement, read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import skip_reasons
@@ -303,6 +304,19 @@ async def test_an_answer_before_a_line_of_ten_megabytes_is_an_answer(entry: Any,
     campaign, _ = await played(tmp_path / "runs", entry(code=code, invariants={"turn_answered": {}}))
     (judgement,) = campaign.judgements
     assert (judgement.verdict, judgement.violated) == ("pass", ())
+
+
+async def test_a_run_of_a_search_ends_once_its_paid_calls_surely_break_the_bound(entry: Any, tmp_path: Path):
+    """An agent that asks for ever is stopped long before its time is over, and violates the same bound."""
+    code = AGENT.replace("    print(json", "    while True:\n        print(json")
+    code = code.replace('["text"])\n', '["text"])\n        if "Go on." not in sys.argv[2]: break\n')
+    given = entry(agent={"limits": {"turn_s": 8}, "recover_s": 0}, code=code)
+    campaign, _ = await played(tmp_path / "runs", given, until_certain=True)
+    (judgement,) = campaign.judgements
+    assert "paid_call_bound" in judgement.violated and "turn_deadline" not in judgement.violated
+    (folder,) = run_folders(campaign.store.folder)
+    hits = list(read_run(folder).history.of(DeadlineHit))
+    assert hits and all(hit.too_many.endswith("paid calls of one step") for hit in hits)
 
 
 async def test_a_verdict_follows_its_history(entry: Any, tmp_path: Path):

@@ -9,11 +9,12 @@ import pytest
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome
 from wedgehog.harness.inject.injector import Injector
-from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
+from wedgehog.harness.record.events.call import ReplyEnded, ReplyStarted, RequestArrived
 from wedgehog.harness.record.events.run import CpuWaitSeen
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, StartMissed, StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.count_bounds import CountBounds
 from wedgehog.harness.run.cpu_wait import LagMonitor
 from wedgehog.harness.run.messages import UserMessage
 from wedgehog.harness.run.turn import (
@@ -26,6 +27,8 @@ from wedgehog.harness.run.turn import (
     kept_text,
 )
 from wedgehog.harness.scenario.fault_plan import FaultPlan
+
+COUNTS = CountBounds(rounds=3)
 
 
 @dataclass
@@ -77,7 +80,9 @@ class Rig:
         self.injector = Injector(FaultPlan(), {}, self.history, clock)
         self.positions = Positions("w")
         self.watchdog = LagMonitor(clock)
-        bounds = Bounds(turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0), rounds=3)
+        bounds = Bounds(
+            turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0), counts=more.get("counts", COUNTS)
+        )
         self.player = TurnPlayer(
             self.session,  # type: ignore[arg-type]
             self.history,
@@ -93,10 +98,16 @@ class Rig:
         message = UserMessage(number, kind, "List the files", "mk1q", "nonce")
         return asyncio.create_task(self.player.play(message, first=number == 1))
 
-    def request(self, turn: int = 1) -> None:
+    def request(self, turn: int = 1, **more: Any) -> None:
+        said = {"call": 1, "step": 1, **more}
         self.history.add(
-            RequestArrived(call=1, conn=1, wire="x", path="/", model="m", stream=True, turn=turn, step=1, attempt=1)
+            RequestArrived(conn=1, wire="x", path="/", model="m", stream=True, turn=turn, attempt=1, **said)
         )
+
+    def paid(self, call: int, **more: Any) -> None:
+        """A request that the provider accepts."""
+        self.request(call=call, **more)
+        self.history.add(ReplyStarted(call=call, input_tokens=1))
 
     def kinds(self) -> list[str]:
         return [event.kind for event in self.history.events]
@@ -161,8 +172,69 @@ async def test_a_turn_of_too_many_rounds_is_stopped_before_its_deadline(rig: Rig
     rig.positions._rounds[1] = 4
     await manual_clock.advance(1)
     await playing
-    assert [(it.rounds, it.bound_s) for it in rig.history.of(DeadlineHit)] == [(4, 2.0)]
+    assert [(it.too_many, it.bound_s) for it in rig.history.of(DeadlineHit)] == [("4 rounds of tool calls", 2.0)]
     assert next(rig.history.of(TurnEnded)).ended == "deadline"
+
+
+async def _goes_on(rig: Rig, clock: Any) -> bool:
+    """Whether the turn is not stopped within a second."""
+    await clock.advance(1)
+    await asyncio.sleep(0.15)
+    return rig.session.told[1:] == []
+
+
+async def test_a_turn_is_stopped_once_one_step_is_surely_paid_too_often(manual_clock: Any):
+    """Refused calls, calls beside the conversation, and those of another step or turn do not count."""
+    rig = Rig(manual_clock, counts=CountBounds(paid_calls=2))
+    looks: list[int] = []
+    rig.player.hung = _noting(looks)
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    for call, of in enumerate(({}, {}, {"step": 2}, {"background": "title"}, {"turn": 2}), 1):
+        rig.paid(call, **of)
+    rig.request(call=6)
+    assert await _goes_on(rig, manual_clock)
+    rig.paid(7)
+    await manual_clock.advance(1)
+    await playing
+    assert rig.session.told[1:] == ["end_turn"]
+    assert [(it.too_many, it.bound_s) for it in rig.history.of(DeadlineHit)] == [("3 paid calls of one step", 2.0)]
+    assert looks == [], "it hangs nowhere"
+
+
+def _noting(looks: list[int]) -> Any:
+    async def look(turn: int) -> None:
+        looks.append(turn)
+
+    return look
+
+
+async def test_a_turn_is_stopped_once_all_its_calls_are_surely_too_many(manual_clock: Any):
+    """Refused ones and those beside the conversation count too, as `calls_per_turn` does."""
+    rig = Rig(manual_clock, counts=CountBounds(calls=2))
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request(call=1)
+    rig.paid(2, background="title")
+    rig.paid(3, turn=2)
+    assert await _goes_on(rig, manual_clock)
+    rig.request(call=4, step=2)
+    await manual_clock.advance(1)
+    await playing
+    assert [it.too_many for it in rig.history.of(DeadlineHit)] == ["3 calls"]
+
+
+async def test_an_agent_that_is_being_killed_is_not_stopped_for_its_calls(manual_clock: Any):
+    """The kill ends its turn."""
+    rig = Rig(manual_clock, counts=CountBounds(calls=0))
+    rig.injector.agent.dying_until_s = 5.0
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    assert await _goes_on(rig, manual_clock)
+    await manual_clock.advance(5)
+    await playing
+    assert list(rig.history.of(DeadlineHit))
 
 
 @pytest.mark.parametrize("stop", ["end", "tool"])

@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 import yaml
 from pydantic import ValidationError
+from rich.console import Console
 
+from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions
 from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
@@ -313,3 +316,14 @@ async def test_a_failure_without_a_second_try_is_not_reported(tmp_path: Path):
     found = await search(Agent(lambda document: ("turn_deadline",)), tmp_path, 1).run(1)
     assert not found.findings and len(found.untried) == 1
     assert found.untried[0].path.is_file()
+
+
+@pytest.mark.parametrize(
+    ("world", "objective", "stops"), [("live", None, True), ("live", "calls", False), ("sim", None, False)]
+)
+def test_only_a_live_search_for_failures_stops_turns_whose_verdict_is_certain(
+    tmp_path: Path, world: Any, objective: Any, stops: bool
+):
+    """The greatest bill is that of a whole turn, and in virtual time a whole turn takes no time."""
+    asked = FuzzOptions((), (), 1.0, tmp_path, objective)
+    assert Fuzz(asked, Options(tmp_path), Console()).campaign_options(world).until_certain is stops

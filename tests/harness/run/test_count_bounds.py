@@ -1,0 +1,62 @@
+"""The counts at which a turn is stopped: in every run those of an endless turn, in a search those of a certain one."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.invariants import check
+from wedgehog.harness.run.count_bounds import CountBounds, count_bounds
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.testing import HistoryBuilder
+
+STATED = {"at_most": 80, "why": "its README says so"}
+
+
+def _counts(given: dict[str, Any], limits: dict[str, Any], *, until_certain: bool = True) -> CountBounds:
+    turns = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]
+    story = Scenario.model_validate({"name": "told", "why": "Because.", "turns": turns, "invariants": given})
+    agent = {"name": "a", "wire": "anthropic", "command": ["agent", "{message}"], "limits": limits}
+    return count_bounds(story, AgentSpec.model_validate(agent), until_certain=until_certain)
+
+
+@pytest.mark.parametrize(
+    ("given", "limit", "rounds"), [({}, 20, 250), ({}, STATED, 400), ({"tool_rounds": 60}, 9, 300)]
+)
+def test_an_ordinary_run_stops_only_endless_rounds(given: dict[str, Any], limit: Any, rounds: int):
+    """Its counts are the report; five times the greatest bound is endless."""
+    limits = {"tool_rounds": limit, "calls_per_turn": 4}
+    assert _counts({"tool_round_bound": given}, limits, until_certain=False) == CountBounds(rounds, None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "limits", "counts"),
+    [
+        ({}, {}, CountBounds(100, 26, None)),
+        ({}, {"calls_per_turn": 4, "tool_rounds": 20}, CountBounds(40, 26, 8)),
+        ({}, {"tool_rounds": STATED}, CountBounds(160, 26, None)),
+        ({"paid_call_bound": {"per_step": 4, "calls_per_turn": 7}}, {}, CountBounds(100, 10, 14)),
+        (
+            {"paid_call_bound": "off: x", "tool_round_bound": "off: x"},
+            {"calls_per_turn": 4},
+            CountBounds(250, None, None),
+        ),
+    ],
+)
+def test_a_search_stops_at_twice_what_the_judge_allows(given: dict[str, Any], limits: dict[str, Any], counts: Any):
+    """What is not judged stops nothing."""
+    assert _counts(given, limits) == counts
+
+
+def test_a_turn_that_is_stopped_for_its_paid_calls_violates_the_bound():
+    """The calls before the stop are enough."""
+    tell, counts = HistoryBuilder(), _counts({}, {})
+    tell.message()
+    for _ in range(26):
+        tell.stall(tell.ask(), waits_s=1)
+    assert counts.exceeded(tell._history, 1, 0) == ""
+    tell.stall(tell.ask(), waits_s=1)
+    too_many = counts.exceeded(tell._history, 1, 0)
+    assert too_many == "27 paid calls of one step"
+    verdict = check("paid_call_bound", tell.deadline(27, too_many=too_many).end("", ended="deadline").seal())
+    assert (verdict.status, verdict.says) == ("fail", "step 1.1 was paid 27 times, 13 allowed")
