@@ -1,7 +1,8 @@
 """The tables of a campaign for notebooks and databases: runs, calls and latency, with the type of each column."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -10,7 +11,7 @@ from wedgehog.reports.call_attributes import OF_HISTORY, OF_RUN, ColumnType, run
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.facts import RunFacts
 from wedgehog.reports.latency import LatencyRow, latency, times
-from wedgehog.reports.rows import COLUMNS, RunRow, table
+from wedgehog.reports.rows import COLUMNS, RunRow
 
 _KINDS: Mapping[type, ColumnType] = {int: "int64", float: "double", bool: "bool"}
 
@@ -29,11 +30,11 @@ OF_LATENCY: Mapping[str, ColumnType] = _types(LatencyRow)
 
 @dataclass(frozen=True, slots=True)
 class DataTable:
-    """A table: its name, the types of its columns, and its rows."""
+    """A table: its name, the types of its columns, and its rows, each in the order of the columns."""
 
     name: str
     types: Mapping[str, ColumnType]
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[tuple[Any, ...]]
 
 
 class DataTables:
@@ -47,16 +48,15 @@ class DataTables:
         if facts.calls:
             self._calls[run.folder] = facts.calls
 
-    def of(self, campaign: StoredCampaign) -> Iterator[DataTable]:
-        """The tables of a campaign whose runs were all added."""
-        yield DataTable("runs", OF_RUNS, [_named(OF_RUNS, row) for row in table(campaign)])
+    def of(self, campaign: StoredCampaign, rows: Iterable[RunRow]) -> Iterator[DataTable]:
+        """The tables of a campaign whose runs were all added; `rows` are those of its `table`."""
+        yield DataTable("runs", OF_RUNS, _values(OF_RUNS, rows))
         yield DataTable("calls", OF_CALLS, self._all_calls(campaign))
-        yield DataTable("latency", OF_LATENCY, [_named(OF_LATENCY, row) for row in latency(times(campaign))])
+        yield DataTable("latency", OF_LATENCY, _values(OF_LATENCY, latency(times(campaign))))
 
-    def _all_calls(self, campaign: StoredCampaign) -> list[dict[str, Any]]:
-        lines = (run_values(run.judgement) + call for run in campaign.runs for call in self._calls.get(run.folder, ()))
-        return [dict(zip(OF_CALLS, line, strict=True)) for line in lines]
+    def _all_calls(self, campaign: StoredCampaign) -> list[tuple[Any, ...]]:
+        return [run_values(run.judgement) + call for run in campaign.runs for call in self._calls.get(run.folder, ())]
 
 
-def _named(names: Mapping[str, ColumnType], row: RunRow | LatencyRow) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in names}
+def _values(names: Iterable[str], rows: Iterable[RunRow | LatencyRow]) -> list[tuple[Any, ...]]:
+    return list(map(attrgetter(*names), rows))

@@ -53,12 +53,13 @@ def _rows(taken: TimesByKey, measure: str) -> list[tuple[str, list[float]]]:
 
 def _drawn(every: Sequence[tuple[str, list[float]]], prefix: str, measure: str) -> Markup:
     import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
     rows = every[:ROWS_SHOWN]
     with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(6.2, 0.55 + 0.19 * len(rows)), layout="constrained")
-        axes = figure.subplots()
+        figure = Figure(figsize=(6.2, 0.55 + 0.19 * len(rows)), layout="constrained", facecolor="none")
+        axes = figure.subplots(subplot_kw={"facecolor": "none"})
         axes.set_xscale("log")
         axes.set_xlim(*_decades([value for _, values in every for value in (values[0], values[-1])]))
         dots = [(s, y) for y, (_, values) in enumerate(rows) for s in values[:: max(1, len(values) // DOTS)]]
@@ -74,7 +75,8 @@ def _drawn(every: Sequence[tuple[str, list[float]]], prefix: str, measure: str) 
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(axis="both", which="both", length=0)
         target = io.StringIO()
-        figure.savefig(target, format="svg", transparent=True, metadata={"Date": None})
+        # Figure.savefig would draw everything twice.
+        FigureCanvasSVG(figure).print_svg(target, metadata={"Date": None})  # type: ignore[no-untyped-call]
     return _inline(target.getvalue(), prefix, f"Distribution of {measure}, in seconds, per family and agent")
 
 

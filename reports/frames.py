@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from wedgehog.reports.call_attributes import ColumnType
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.data_tables import DataTable, DataTables
+from wedgehog.reports.rows import table as table_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +24,7 @@ def frames(folder: Path | str) -> "dict[str, pd.DataFrame]":
         raise ValueError("frames() needs pandas: pip install 'wedgehog[pandas]'")
     tables = DataTables()
     campaign = load(Path(folder), tables.add)
-    return {table.name: _frame(table) for table in tables.of(campaign)}
+    return {table.name: _frame(table) for table in tables.of(campaign, table_of(campaign))}
 
 
 def _frame(table: DataTable) -> "pd.DataFrame":

@@ -4,11 +4,14 @@ tag("td", text_of_the_model, class_="says")     # -> <td class="says">&lt;script
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from html import escape
 
 from wedgehog.reports.words import clean
 
 VOID = frozenset({"meta", "br", "hr"})
+SHORT = 80
+"""Texts of so many characters are kept escaped."""
 
 
 class Markup(str):
@@ -22,24 +25,41 @@ def text(content: object) -> Markup:
     if isinstance(content, Markup):
         return content
     if isinstance(content, str):
-        return Markup(escape(clean(content), quote=True))
+        return Markup(_escaped(content))
     if content is None:
-        return Markup("")
-    if isinstance(content, Iterable):
-        return Markup("".join(text(part) for part in content))
-    return Markup(escape(clean(str(content)), quote=True))
+        return Markup()
+    if isinstance(content, (tuple, list, Iterable)):
+        return Markup("".join([text(part) for part in content]))
+    return Markup(_escaped(str(content)))
+
+
+def _escaped(words: str) -> str:
+    """`words` cleaned and escaped; short ones come again and again, so they are kept."""
+    return _short_escaped(words) if len(words) <= SHORT else escape(clean(words), quote=True)
+
+
+@lru_cache(maxsize=8192)
+def _short_escaped(words: str) -> str:
+    return escape(clean(words), quote=True)
 
 
 def tag(name: str, /, *content: object, **attributes: object) -> Markup:
     """One element. `class_` means `class`; other underscores become hyphens; None or False omits the attribute."""
     written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}"
-        + ("" if value is True else f'="{escape(clean(str(value)), quote=True)}"')
-        for key, value in attributes.items()
-        if value is not None and value is not False
+        [
+            _attribute(key) if value is True else f'{_attribute(key)}="{_escaped(str(value))}"'
+            for key, value in attributes.items()
+            if value is not None and value is not False
+        ]
     )
     inner = text(content)
     return Markup(f"<{name}{written}>" if name in VOID and not inner else f"<{name}{written}>{inner}</{name}>")
+
+
+@lru_cache(maxsize=256)
+def _attribute(key: str) -> str:
+    """The name of an attribute, after a space."""
+    return f" {key.rstrip('_').replace('_', '-')}"
 
 
 def document(title: str, style: str, policy: str, *body: object) -> str:

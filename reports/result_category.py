@@ -1,10 +1,9 @@
 """How a run counts, how its verdict reads in words, and its badge in the page. An expected fail is no failure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Literal
 
-from wedgehog.harness.record.store import Judgement, StoredRun
+from wedgehog.harness.record.store import IN_ORDER, Judgement, StoredRun
 from wedgehog.harness.record.verdict import Status
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.words import NONE
@@ -35,22 +34,26 @@ _SINGULARS = {"known": "known failure", "shown": "only shown"}
 
 def result_category(judgement: Judgement) -> ResultCategory:
     """The category under which the run counts."""
+    return _category(judgement, in_order=judgement.in_order, known=bool(judgement.known))
+
+
+def verdict_category(judgement: Judgement) -> ResultCategory:
+    """The category by the verdict alone: a fail is failed, whatever the scenario or the spec expects of the agent."""
+    return _category(judgement, in_order=judgement.verdict in IN_ORDER, known=False)
+
+
+def _category(judgement: Judgement, *, in_order: bool, known: bool) -> ResultCategory:
     if judgement.skipped:
         return "skipped"
     if judgement.matrix_only:
         return "shown"
-    if judgement.in_order:
+    if in_order:
         return "passed"
     if judgement.verdict == "error":
         return "error"
     if judgement.verdict == "inconclusive":
         return "inconclusive"
-    return "known" if judgement.known and judgement.verdict == "fail" else "failed"
-
-
-def verdict_category(judgement: Judgement) -> ResultCategory:
-    """The category by the verdict alone: a fail is failed, whatever the scenario or the spec expects of the agent."""
-    return result_category(replace(judgement, as_expected=None, known=""))
+    return "known" if known and judgement.verdict == "fail" else "failed"
 
 
 def agent_name(judgement: Judgement) -> str:

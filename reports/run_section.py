@@ -19,7 +19,6 @@ from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import cost_words, notes
 from wedgehog.reports.database_use import database
 from wedgehog.reports.event_list import VIOLATING, ListedEvents, event_list, listed, violations
-from wedgehog.reports.history_numbers import numbers_of
 from wedgehog.reports.lanes import Lane, events_in, lanes
 from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.narrative import facts
@@ -106,7 +105,7 @@ class _PlayedRun:
     # ---- in short
 
     def _stats(self) -> Markup:
-        said = row(self.run, self.campaign, numbers_of(self.run.history).unless_skipped(self.run.judgement))
+        said = row(self.run, self.campaign, self.campaign.numbers[self.run.folder])
         refused = f"{said.refused_calls:,} refused" if said.refused_calls else ""
         took = "" if said.calls_s is None else f"in {seconds(said.calls_s)}"
         peak = "" if said.peak_calls_per_min is None else f"peak {brief(said.peak_calls_per_min)} calls/min"

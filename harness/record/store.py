@@ -29,6 +29,8 @@ ESCAPED = "backslashreplace"
 """An agent may answer with half a surrogate pair, which UTF-8 has no bytes for; as an escape it is valid JSON."""
 BODIES = "bodies"
 """The campaign's folder of request and reply bodies."""
+IN_ORDER: tuple[Status, ...] = ("pass", "nothing")
+"""Verdicts that are in order where nothing is expected."""
 MOST_COMPARED = 4
 """How many of a run's last bodies of one size are read again to find a repeat."""
 
@@ -79,7 +81,7 @@ class Judgement:
     @property
     def in_order(self) -> bool:
         """Whether it came as expected, or passed where nothing is expected."""
-        return self.verdict in ("pass", "nothing") if self.as_expected is None else self.as_expected
+        return self.verdict in IN_ORDER if self.as_expected is None else self.as_expected
 
     @property
     def clocks(self) -> str:
@@ -241,7 +243,7 @@ def read_judgement(folder: Path) -> Judgement:
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file that a program wrote. ValueError, in one sentence: it can't be read."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_bytes().decode("utf-8"))
     except UnicodeDecodeError:
         raise ValueError(f"{path}: not UTF-8 text; expected JSON") from None
     except json.JSONDecodeError as wrong:

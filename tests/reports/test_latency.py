@@ -92,6 +92,23 @@ def test_distributions_are_drawn_the_same_each_time_in_the_colours_of_the_page(c
     parser.feed(drawn)
 
 
+def test_a_drawing_is_byte_for_byte_the_one_that_savefig_writes(campaign, monkeypatch):
+    """It is written without `Figure.savefig`, which draws everything twice; the ground is transparent in both."""
+    svg = pytest.importorskip("matplotlib.backends.backend_svg").FigureCanvasSVG
+    campaign.run(storm_judgement(), storm(30, "buggy"))
+    taken = times(load(campaign.folder))
+    drawn = distributions.distributions(taken)
+    direct, saved = svg.print_svg, []
+
+    def by_savefig(canvas, target, metadata):
+        with monkeypatch.context() as once:
+            once.setattr(svg, "print_svg", direct)
+            saved.append(canvas.figure.savefig(target, format="svg", transparent=True, metadata=metadata))
+
+    monkeypatch.setattr(svg, "print_svg", by_savefig)
+    assert distributions.distributions(taken) == drawn and len(saved) == len(drawn) > 0
+
+
 @pytest.mark.usefixtures("drawings")
 def test_the_page_has_the_drawings(campaign):
     """With matplotlib, and says nothing of what to install."""
