@@ -235,6 +235,14 @@ def read_judgement(folder: Path) -> Judgement:
     """The judgement of a finished run. ValueError, in one sentence: its file can't be read."""
     path = folder / "verdicts.json"
     try:
+        return _JUDGEMENT.validate_json(path.read_bytes())
+    except (ValidationError, OSError):
+        return _judgement_of(path)
+
+
+def _judgement_of(path: Path) -> Judgement:
+    """The same by the parser of Python, which names a mistake by its line and reads half a surrogate pair."""
+    try:
         return _JUDGEMENT.validate_python(read_object(path))
     except ValidationError as wrong:
         raise ValueError(f"{path}: {first_mistake(wrong)}") from None

@@ -95,6 +95,16 @@ def test_facts_that_do_not_fit_are_ignored(folded, damage):
     assert run.judgement.verdict == "fail"
 
 
+def test_facts_with_half_a_character_are_read(folded):
+    """A model's name may hold half a surrogate pair, which the fast parser refuses."""
+    folder = next(path.parent for path in folded.rglob(FACTS) if "stall" in str(path))
+    said = _history_of(folder).read_bytes()
+    _history_of(folder).write_bytes(said.replace(b'"model": "', rb'"model": "\udc80'))
+    keep_facts(folder)
+    assert rb"\udc80" in (folder / FACTS).read_bytes()
+    assert kept_facts(folder) == facts_of(read_run(folder).history)
+
+
 def test_facts_of_another_version_are_ignored(folded, monkeypatch):
     """The seal holds our program text and the version of the price table."""
     folder = next(path.parent for path in folded.rglob(FACTS))
