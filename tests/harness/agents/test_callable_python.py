@@ -3,8 +3,10 @@
 import ast
 import asyncio
 import os
+import signal
 import sys
 import venv
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -192,6 +194,15 @@ def test_what_runs_there_needs_only_the_standard_library_of_python_3_9(program: 
     assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT interrupts, also where the tests run in the background and it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_older_python_calls_an_async_function_on_one_loop_and_lets_it_clean_up():
     """Python 3.9 and 3.10 have no asyncio.Runner."""
     done: list[str] = []
@@ -201,7 +212,7 @@ def test_an_older_python_calls_an_async_function_on_one_loop_and_lets_it_clean_u
 
     async def interrupted() -> None:
         try:
-            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), 2)
+            asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGINT)
             await asyncio.Event().wait()
         finally:
             await asyncio.sleep(0)
