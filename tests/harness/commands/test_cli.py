@@ -229,7 +229,7 @@ def test_a_plan_says_how_many_repeats_can_decide_and_plays_nothing(wedgehog: Wed
         "the baseline has 10 repeats of each (at least): --repeat 1 finds only what is beyond the margin; "
         "--repeat 4 is enough to decide",
         "turns vary by 3.7% between repeats: a turn that takes 30% longer is found in 19 of 20 campaigns "
-        "with 6 repeats of both sides",
+        "with 7 repeats of both sides",
     ]
     assert not (tmp_path / "runs").exists()
 
