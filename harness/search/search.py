@@ -105,6 +105,7 @@ class Search:
         try:
             await asyncio.wait({searching, end}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._long_runs.most = 0  # a run may take long to end: none begins beside it now
             for task in (searching, end):
                 task.cancel()
             await asyncio.wait({searching, end})

@@ -294,6 +294,25 @@ async def test_a_run_that_takes_long_does_not_keep_others_waiting(tmp_path: Path
     assert most == [1, 2]
 
 
+async def test_when_the_budget_is_used_no_run_begins_beside_one_that_takes_long_to_end(tmp_path: Path):
+    """The search ends with its results, and not with an error."""
+    agent, begun = Agent(lambda document: ()), list[str]()
+
+    async def play(document: Drawn) -> Played:
+        begun.append(document["name"])
+        try:
+            while True:
+                await agent.play(document)
+        finally:
+            for _ in range(2 * int(LONG_S)):
+                await agent.play(document)
+
+    it = search(agent, tmp_path, 5)
+    it._play = play
+    await it.run(1)
+    assert len(begun) == 1
+
+
 def test_the_first_stall_that_is_tried_begins_in_a_reply_that_has_begun():
     """Agents wait longer for a first byte than for the next one, so an endless stall there takes a whole turn."""
     cell = Coverage([cell for cell in every_cell() if cell.fault == "stall"]).next(within_s=60)
