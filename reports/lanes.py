@@ -146,7 +146,7 @@ def _stops(turn: Turn) -> Iterator[LaneItem]:
     named = (
         (turn.aborted, "the user aborts"),
         (turn.gave_up, "the front end gives up"),
-        (turn.deadline, "the deadline passes"),
+        (turn.deadline, (turn.deadline and turn.deadline.too_many) or "the deadline passes"),
         (turn.start_missed, "no request came in time"),
     )
     for event, says in named:

@@ -37,13 +37,16 @@ HANG_UP_S = 0.5
 LOOK_EVERY_S = 0.002
 """How often session files are looked at while a fault waits for them to be written."""
 
+ToRunner = Demand | Literal["look"]
+"""What the runner is asked to do; `look`: to see now, not at its next tick, whether the turn has to be stopped."""
+
 
 class ProcessFaults:
     """Fires faults on processes, and asks the runner for what only it can do."""
 
     def __init__(self, run: LinkFaults, targets: Targets) -> None:
         self.run, self.targets = run, targets
-        self.demands: asyncio.Queue[tuple[Demand, float | None]] = asyncio.Queue()
+        self.demands: asyncio.Queue[tuple[ToRunner, float | None]] = asyncio.Queue()
         """What the runner must do with the turn now, with the scripted delay."""
         self.messages: asyncio.Queue[int] = asyncio.Queue()
         """Turns whose message the runner must give now, beside the one under way."""

@@ -34,6 +34,8 @@ from wedgehog.harness.run.placing import Placing, SentReply
 from wedgehog.harness.run.result_signs import has_first, is_silent, prints_first, shells_words, signs_in
 
 UNREADABLE = Conversation("", "", False, ())
+CALLS_BETWEEN_LOOKS = 25
+"""In virtual time, thousands of calls fit between two ticks of the runner."""
 
 
 @dataclass(slots=True)
@@ -160,6 +162,8 @@ class Recorder:
             )
         )
         self._calls[seen.call].arrived_s = arrived.at_s
+        if seen.call % CALLS_BETWEEN_LOOKS == 0:
+            self._injector.demands.put_nowait(("look", None))
 
     def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
         token_of = self._placing.token_of_result

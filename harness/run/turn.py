@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
-from wedgehog.harness.faults.process_fault import Demand
 from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.inject.processes import ToRunner
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.call import ReplyEnded
 from wedgehog.harness.record.events.service import BeaconSeen
@@ -214,7 +214,9 @@ class TurnPlayer:
             await self.hung(turn)
             await self._end(saying)
 
-    async def _obey(self, demand: Demand, after_s: float | None, *, turn: int) -> None:
+    async def _obey(self, demand: ToRunner, after_s: float | None, *, turn: int) -> None:
+        if demand == "look":
+            return
         if demand == "abort":
             self.history.add(AbortSent(turn=turn))
             await self.session.abort()

@@ -176,6 +176,19 @@ async def test_a_turn_of_too_many_rounds_is_stopped_before_its_deadline(rig: Rig
     assert next(rig.history.of(TurnEnded)).ended == "deadline"
 
 
+async def test_a_turn_of_too_many_rounds_is_stopped_between_two_ticks(rig: Rig):
+    """In virtual time a round can take less than a thousandth of a tick."""
+    rig.player.tick_s = 1000
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    rig.request()
+    rig.positions._rounds[1] = 4
+    rig.injector.demands.put_nowait(("look", None))
+    async with asyncio.timeout(10):
+        await playing
+    assert next(rig.history.of(DeadlineHit)).too_many == "4 rounds of tool calls"
+
+
 async def _goes_on(rig: Rig, clock: Any) -> bool:
     """Whether the turn is not stopped within a second."""
     await clock.advance(1)
