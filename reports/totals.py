@@ -72,7 +72,9 @@ def _total(cells: list[PlayedCell]) -> str:
     calls = sum(median(cell.paid_calls) for cell in cells if cell.paid_calls)
     turns = sum(median(cell.turn_s) for cell in cells if cell.turn_s)
     called = "1 paid call" if calls == 1 else f"{count(calls)} paid calls"
-    return f"passed {passed} of {many(len(cells), 'scenario')}, {called}, {spent}, turns of {seconds(turns)}"
+    undecided = sum(bool(cell.undecided) and not cell.decided for cell in cells)
+    without = f", without {many(undecided, 'undecided scenario')}" if undecided else ""
+    return f"passed {passed} of {many(len(cells), 'scenario')}, {called}, {spent}, turns of {seconds(turns)}{without}"
 
 
 def _apart(cells: Mapping[Key, PlayedCell]) -> Iterator[tuple[str, list[PlayedCell]]]:

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 from wedgehog.harness.commands.cli import app
 from wedgehog.reports import write_folder
 from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.played_cells import PlayedCell
 from wedgehog.reports.terminal import print_campaign
-from wedgehog.reports.totals import side_by_side
+from wedgehog.reports.totals import side_by_side, total_lines
 
 from .conftest import Campaign, judgement
 from .test_gate import calls, today, yesterday
@@ -230,4 +231,15 @@ def test_repeats_with_the_same_result_are_one_row(two_agents):
         ["apart", "first\\@1", "pass 2 of 2"],
         ["apart", "first\\@2", "pass 1 of 2"],
         ["apart", "first\\@2", "fail 1 of 2"],
+    ]
+
+
+def test_totals_say_that_undecided_scenarios_are_not_in_them():
+    """Their calls were paid too: the sums would be too small without a word."""
+    cells = [
+        PlayedCell("a", "mine", {"passed": 1}, paid_calls=(2.0,), usd=(0.01,), turn_s=(1.0,)),
+        PlayedCell("b", "mine", {"error": 1}),
+    ]
+    assert list(total_lines(cells)) == [
+        "mine: passed 1 of 2 scenarios, 2 paid calls, $0.010, turns of 1.00 s, without 1 undecided scenario"
     ]
