@@ -1,7 +1,9 @@
 """Where a turn may take another time than before: what depends on that bound, and the words for it.
 
-A turn that is over its bound is stopped and violates `turn_deadline`. So where one side violates it, its verdict, times
-and calls depend on the bound; where no side does, no turn was stopped and nothing depends on it.
+A turn that is over its bound is stopped and violates `turn_deadline`. A turn over the larger bound is over the smaller
+one too. So where only the side with the larger bound violates it, the sides differ whatever the bound is. Where the
+side with the smaller bound violates it, its verdict, times and calls depend on that bound. Where no side does, nothing
+does.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,8 +17,11 @@ Pair = tuple[PlayedCell, PlayedCell]
 
 
 def is_cut_by_another_bound(before: PlayedCell, after: PlayedCell) -> bool:
-    """Whether the bounds differ and a turn was over one of them."""
-    return _differs(before, after) and DEADLINE in {*before.violated, *after.violated}
+    """Whether the bounds differ and a turn was over the smaller one."""
+    if before.bound_s is None or after.bound_s is None or before.bound_s == after.bound_s:
+        return False
+    tighter = before if before.bound_s < after.bound_s else after
+    return DEADLINE in tighter.violated
 
 
 def fails_whatever_the_bound(before: PlayedCell, after: PlayedCell) -> bool:
@@ -31,7 +36,7 @@ def says_another_bound(before: PlayedCell, after: PlayedCell) -> str:
 
 
 def bound_notes(pairs: Iterable[Pair]) -> Iterator[str]:
-    """A sentence for all results with the same two bounds, where no turn was over them."""
+    """A sentence for all results with the same two bounds, where no turn was over the smaller one."""
     alike: dict[tuple[str, str], list[str]] = {}
     for before, after in pairs:
         if _differs(before, after) and not is_cut_by_another_bound(before, after):

@@ -65,6 +65,34 @@ def test_a_turn_that_a_looser_bound_lets_go_on_is_no_slower_turn(tmp_path):
     assert "failed 3 of 3 → failed 3 of 3, but a turn may take 120 s now and could take 5 s before" in str(result.found)
 
 
+@pytest.mark.parametrize("bound_s", [60.0, 120.0])
+def test_a_new_violation_of_a_looser_bound_is_worse(tmp_path, bound_s):
+    """A turn of more than 120 s is also one of more than 5 s; so calls, cost and times are compared too."""
+    before = campaign_of(tmp_path / "a", 1.0, 5.0)
+    result = gated(before, campaign_of(tmp_path / "b", bound_s, bound_s, "turn_deadline"), tmp_path)
+    assert [it.kind for it in result.found] == ["worse"]
+    assert result.exit_code == 1
+    assert result.found[0].says.startswith("passed 3 of 3 → failed 3 of 3: turn 1 took")
+    assert "longest turn 1.00 s → " in result.found[0].says
+    assert f"a turn may take {bound_s:g} s now and could take 5 s before" in result.notes[0]
+
+
+def test_a_new_violation_of_a_looser_bound_beside_an_old_fail_is_worse(tmp_path):
+    """The baseline failed too, by something else."""
+    before = campaign_of(tmp_path / "a", 1.0, 5.0, "session_recovers")
+    after = campaign_of(tmp_path / "b", 120.0, 120.0, "session_recovers", "turn_deadline")
+    result = gated(before, after, tmp_path)
+    assert result.exit_code == 1
+    assert "failed by session_recovers before, now also by turn_deadline" in result.found[0].says
+
+
+def test_a_fail_that_is_gone_by_a_tighter_bound_too_is_better(tmp_path):
+    before = campaign_of(tmp_path / "a", 120.0, 120.0, "turn_deadline")
+    result = gated(before, campaign_of(tmp_path / "b", 1.0, 5.0), tmp_path)
+    assert [it.kind for it in result.found] == ["better"]
+    assert "failed 3 of 3 → passed 3 of 3" in result.found[0].says
+
+
 def test_a_fail_that_a_looser_bound_takes_away_is_not_called_better(tmp_path):
     before = campaign_of(tmp_path / "a", 6.0, 5.0, "turn_deadline")
     result = gated(before, campaign_of(tmp_path / "b", 6.0, 120.0), tmp_path)
