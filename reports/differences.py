@@ -18,13 +18,15 @@ FALSE_ALARMS = 0.005
 FAILED_BY_CHANCE = 0.01
 """A scenario that failed before too is worse if its failures rise by chance at most so often. Each is tested alone."""
 
-DifferenceKind = Literal["worse", "undecided", "maybe", "new", "gone", "better"]
-"""`maybe`: the numbers differ, and the repeats are too few to decide, or it waited for a processor."""
-KINDS: tuple[DifferenceKind, ...] = ("worse", "undecided", "maybe", "new", "gone", "better")
+DifferenceKind = Literal["worse", "undecided", "maybe", "known", "new", "gone", "better"]
+"""`maybe`: the numbers differ, and the repeats are too few to decide, or it waited for a processor.
+`known`: it passed before, and now it fails, which the spec excuses."""
+KINDS: tuple[DifferenceKind, ...] = ("worse", "undecided", "maybe", "known", "new", "gone", "better")
 KIND_SIGNS: Mapping[DifferenceKind, str] = {
     "worse": "✗",
     "undecided": "?",
     "maybe": "~",
+    "known": "~",
     "new": "+",
     "gone": "-",
     "better": "✓",
@@ -105,8 +107,9 @@ def _verdicts(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
             return
     worse = DECIDED.index(after.worst) - DECIDED.index(before.worst)
     moved = f"{before.reads()} → {after.reads()}"
-    if after.worst == "failed" and worse > 0:
-        yield Difference(*key, "worse", f"{moved}{_because(after, 'failed')}", 1000.0)
+    if worse > 0:
+        kind: DifferenceKind = "worse" if after.worst == "failed" else "known"
+        yield Difference(*key, kind, f"{moved}{_because(after, after.worst)}", 1000.0)
     elif worse < 0:
         yield Difference(*key, "better", moved, 1000.0)
     elif after.worst == "failed":

@@ -31,7 +31,13 @@ NOTHING_PLAYED = "the run"
 ADDED_LATER = {"start_s": "starts", "other_turns_s": "turns beside the longest", "bound_s": "bounds of turns"}
 """Keys of a cell that older baselines do not have, in words."""
 WORDS = {**KIND_WORDS, "new": "without a baseline", "gone": "not played"}
-_ANNOTATIONS: dict[DifferenceKind, str] = {"worse": "error", "undecided": "error", "new": "warning", "gone": "warning"}
+_ANNOTATIONS: dict[DifferenceKind, str] = {
+    "worse": "error",
+    "undecided": "error",
+    "known": "warning",
+    "new": "warning",
+    "gone": "warning",
+}
 _JUNIT: dict[DifferenceKind, str] = {"worse": "failure", "undecided": "error"}
 
 

@@ -128,6 +128,25 @@ def test_a_fail_by_another_invariant_in_each_repeat_is_worse(tmp_path, repeats, 
     assert ([it.kind for it in result.found], result.exit_code) == (kinds, code)
 
 
+def test_a_known_fail_that_passed_before_is_a_warning(tmp_path):
+    """The spec may excuse it, so the exit code is 0; but it is not as before."""
+    before, after = Campaign(tmp_path / "a"), Campaign(tmp_path / "b")
+    for repeat in (1, 2, 3):
+        before.run(judgement("s", "mine", repeat=repeat), calls(1))
+        late = {"violated": ("turn_deadline",), "says": "turn 1 took 9.0 s, 5.0 s allowed"}
+        after.run(judgement("s", "mine", "fail", known="since May", repeat=repeat, **late), calls(1))
+    result = gate(after.folder, baseline_of(before))
+    assert result.exit_code == 0
+    assert list(gate_lines(result)) == [
+        "~ known: s, mine: passed 3 of 3 → known 3 of 3: turn 1 took 9.0 s, 5.0 s allowed",
+        "gate: 1 known; 0 of 1 result as before",
+    ]
+    assert list(annotations(result)) == [
+        "::warning title=known%3A s%2C mine::passed 3 of 3 → known 3 of 3: turn 1 took 9.0 s, 5.0 s allowed"
+    ]
+    assert gate(after.folder, baseline_of(after)).found == ()
+
+
 def test_a_run_in_which_nothing_was_played_is_undecided(tmp_path):
     """Each scenario was skipped, for example because the agent has lost its tools."""
     after = Campaign(tmp_path / "b")
