@@ -89,13 +89,12 @@ def _alike(before: ComparedSide, after: ComparedSide) -> tuple[dict[Key, PlayedC
 
 
 def _matched(before: tuple[str, ...], after: tuple[str, ...]) -> dict[str, str]:
-    """Which agent of one side stands for which of the other, where no name is in both."""
-    if set(before) & set(after):
-        return {}
-    if len(before) == len(after) == 1:
+    """Which agent of one side alone stands for which of the other side alone."""
+    if len(before) == len(after) == 1 and before != after:
         return {before[0]: after[0]}
-    by_runtime = {agent.partition("@")[0]: agent for agent in after}
-    return {agent: by_runtime[name] for agent in before if (name := agent.partition("@")[0]) in by_runtime}
+    by_runtime = {agent.partition("@")[0]: agent for agent in after if agent not in before}
+    alone = (agent for agent in before if agent not in after)
+    return {agent: by_runtime[name] for agent in alone if (name := agent.partition("@")[0]) in by_runtime}
 
 
 def _pair(old: str, new: str) -> str:
