@@ -13,6 +13,7 @@ from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
 from wedgehog.reports.calls import took_s
 from wedgehog.reports.database_use import database
+from wedgehog.reports.tool_runs import tool_runs
 from wedgehog.reports.words import one_line
 
 _SHOWN = ("surfaced", "stopped at its limit")
@@ -86,8 +87,7 @@ def times(history: History) -> Iterator[tuple[str, float]]:
         taken_s = took_s(call)
         if taken_s is not None:
             yield "call", taken_s
-    for use in history.tool_uses:
-        yield from (("tool", done.at_s - begun.at_s) for begun, done in zip(use.started, use.done, strict=False))
+    yield from (("tool", run.done.at_s - run.began.at_s) for run in tool_runs(history) if run.done is not None)
     for turn in history.turns:
         if turn.recovery or turn.duration_s is None:
             continue

@@ -23,6 +23,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, fault_words, place
+from wedgehog.reports.tool_runs import tool_runs
 from wedgehog.reports.words import many, one_line, seconds
 
 MOST_ROWS = 5
@@ -261,15 +262,14 @@ def _hang_ups(turn: Turn, of: str | None, says: str) -> Iterator[LaneItem]:
 
 
 def _tools(history: History) -> Iterator[LaneItem]:
-    for use in history.tool_uses:
-        for number, began in enumerate(use.started):
-            done = use.done[number] if number < len(use.done) else None
-            end_s = done.at_s if done else _tool_end(began, history)
-            code = "" if done is None or done.exit_code is None else f", exit code {done.exit_code}"
-            how = f"done after {seconds(end_s - began.at_s)}{code}" if done else "it did not end"
-            ids = (began.id, done.id) if done else (began.id,)
-            tone = "tool" if done else "tool open"
-            yield LaneItem(began.at_s, end_s, tone, f"tool {use.token} {use.offered.name}: {how}", ids, use.token)
+    for run in tool_runs(history):
+        use, began, done = run.use, run.began, run.done
+        end_s = done.at_s if done else _tool_end(began, history)
+        code = "" if done is None or done.exit_code is None else f", exit code {done.exit_code}"
+        how = f"done after {seconds(end_s - began.at_s)}{code}" if done else "it did not end"
+        ids = (began.id, done.id) if done else (began.id,)
+        tone = "tool" if done else "tool open"
+        yield LaneItem(began.at_s, end_s, tone, f"tool {use.token} {use.offered.name}: {how}", ids, use.token)
 
 
 def _tool_end(began: BeaconSeen, history: History) -> float:

@@ -13,6 +13,7 @@ from wedgehog.harness.record.turn_outcome import answers
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
 from wedgehog.reports.database_use import backends, database
+from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.tool_words import errors_among, for_unended, ran, tokens, unended
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
@@ -197,15 +198,16 @@ class _Narrative:
 
     def tools(self) -> Iterator[str]:
         """Tool calls without a result, and tool calls that ran more than once."""
-        lost = [use for use in self.history.tool_uses if not use.results]
+        calls = tool_calls(self.history)
+        lost = [use for use in calls if not use.results]
         open_ = [f"{use.token} {one_line(use.offered.name, 40)}{ran(use.started, use.done)}" for use in lost]
         if open_:
             more = f" and {len(open_) - AT_MOST} more" if len(open_) > AT_MOST else ""
             yield f"No later request carried a result of tool call {', '.join(open_[:AT_MOST])}{more}."
-        for use in self.history.tool_uses:
+        for use in calls:
             if len(use.started) > 1:
                 yield f"Tool call {use.token} ran {len(use.started)} times."
-        yield from _some([for_unended(use) for use in self.history.tool_uses if unended(use)], "such results")
+        yield from _some([for_unended(use) for use in calls if unended(use)], "such results")
 
     def answers(self) -> Iterator[str]:
         """Messages that were answered several times, or in another turn."""

@@ -18,6 +18,7 @@ from wedgehog.reports.call_attributes import call_rows
 from wedgehog.reports.calls import ending
 from wedgehog.reports.event_list import VIOLATING
 from wedgehog.reports.lanes import Lane, LaneItem, lanes, span_of
+from wedgehog.reports.tool_runs import tool_runs
 
 INTERNAL, CLIENT = 1, 3
 """Kinds of spans."""
@@ -134,21 +135,20 @@ class _Spans:
         return _Span(name, f"call {call.number}", item.start_s, item.until_s, parent, CLIENT, row | more, failed)
 
     def _tools(self, calls: Mapping[int, _Span]) -> Iterator[_Span]:
-        for use in self.history.tool_uses:
-            for number, began in enumerate(use.started):
-                item, done = self.items[began.id], use.done[number] if number < len(use.done) else None
-                code = None if done is None else done.exit_code
-                attributes = {
-                    "gen_ai.operation.name": "execute_tool",
-                    "gen_ai.tool.name": use.offered.name,
-                    "gen_ai.tool.type": "function",
-                    "wedgehog.token": use.token,
-                    "wedgehog.exit_code": code,
-                }
-                failed = item.says if done is None or code else ""
-                key, parent = f"tool {began.id}", calls[use.reply.call]
-                name = f"execute_tool {use.offered.name}"
-                yield _Span(name, key, item.start_s, item.until_s, parent, INTERNAL, attributes, failed)
+        for run in tool_runs(self.history):
+            use, item = run.use, self.items[run.began.id]
+            code = None if run.done is None else run.done.exit_code
+            attributes = {
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": use.offered.name,
+                "gen_ai.tool.type": "function",
+                "wedgehog.token": use.token,
+                "wedgehog.exit_code": code,
+            }
+            failed = item.says if run.done is None or code else ""
+            key, parent = f"tool {run.began.id}", calls[use.reply.call]
+            name = f"execute_tool {use.offered.name}"
+            yield _Span(name, key, item.start_s, item.until_s, parent, INTERNAL, attributes, failed)
 
     # ---- events of spans
 
