@@ -1,13 +1,13 @@
 """`wedgehog compare A B`: two runs, two versions or two agents; what got worse, better, new or gone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wedgehog.harness.record.store import check_run_folder
+from wedgehog.harness.record.store import check_run_folder, safe_name
 from wedgehog.reports.baseline import read_baseline
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences, unchanged
+from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences, unchanged, unfinished
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Categorize, Key, PlayedCell, cells_of
 from wedgehog.reports.result_category import result_category, verdict_category
@@ -21,6 +21,8 @@ class ComparedSide:
 
     name: str
     cells: Mapping[Key, PlayedCell]
+    unfinished: tuple[Difference, ...] = ()
+    """Its runs without a verdict."""
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -40,7 +42,8 @@ def _side(name: str, within: Path, category: Categorize) -> ComparedSide:
     place = Path(name)
     if place.is_dir():
         check_run_folder(place)
-        return _played(name, cells_of(load(place.resolve()), category))
+        campaign = load(place.resolve())
+        return _played(name, cells_of(campaign, category), unfinished(campaign, campaign.unfinished))
     if place.is_file():
         return _played(name, read_baseline(place).played)
     folder, _, agent = name.rpartition(":")
@@ -59,24 +62,33 @@ def _shown(name: str) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
 
 
-def _played(name: str, cells: Mapping[Key, PlayedCell]) -> ComparedSide:
+def _played(name: str, cells: Mapping[Key, PlayedCell], open_runs: Iterable[Difference] = ()) -> ComparedSide:
     if not cells:
         raise ValueError(f"{name}: no finished run in this folder")
-    return ComparedSide(_shown(name), cells)
+    return ComparedSide(_shown(name), cells, tuple(open_runs))
 
 
 def _of_agent(name: str, agent: str, folder: Path, category: Categorize) -> ComparedSide:
-    whole = cells_of(load(folder.resolve()), category)
+    campaign = load(folder.resolve())
+    whole = cells_of(campaign, category)
     cells = {key: cell for key, cell in whole.items() if key[1] == agent}
     if not cells:
         agents = ", ".join(sorted({found for _, found in whole})) or "no agent"
         raise ValueError(f"{name}: no run's folder, and no agent of {folder}, which has {agents}")
-    return ComparedSide(_shown(name), cells)
+    open_runs = [run for run in campaign.unfinished if _may_be_of(agent, run.folder)]
+    return ComparedSide(_shown(name), cells, tuple(unfinished(campaign, open_runs)))
+
+
+def _may_be_of(agent: str, folder: Path) -> bool:
+    """By the name of a run's folder. Runs that were never begun have none, and may be of each agent."""
+    number = folder.name.rpartition(".")[2]
+    return folder.name in ("plan.json", safe_name(agent), safe_name(f"{agent}.{number}"))
 
 
 def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:
     """What differs, the worst first. Agents of other names are matched: one with one, or versions of one runtime."""
-    return differences(*_alike(before, after))
+    found = [*differences(*_alike(before, after)), *after.unfinished]
+    return sorted(found, key=lambda it: KINDS.index(it.kind))
 
 
 def _alike(before: ComparedSide, after: ComparedSide) -> tuple[dict[Key, PlayedCell], dict[Key, PlayedCell]]:

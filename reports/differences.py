@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 from typing import Literal
 
+from wedgehog.reports.campaign_folder import StoredCampaign, Unfinished
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell
 from wedgehog.reports.quantities import QUANTITIES, Quantity
 from wedgehog.reports.rank_test import can_decide, rank_test, real, repeats_needed
@@ -47,8 +48,8 @@ class Difference:
 
     @property
     def where(self) -> str:
-        """`scenario, agent`."""
-        return f"{self.scenario}, {self.agent}"
+        """`scenario, agent`; what is of no agent has only its place."""
+        return f"{self.scenario}, {self.agent}" if self.agent else self.scenario
 
 
 def differences(
@@ -65,6 +66,11 @@ def differences(
     for better in (False, True):
         found += _numbers(tested_numbers(both, compared, better=better), rate)
     return sorted(_joined(found), key=lambda it: (KINDS.index(it.kind), -it.weight))
+
+
+def unfinished(campaign: StoredCampaign, of: Iterable[Unfinished]) -> list[Difference]:
+    """One difference for each of these runs of a campaign, which have no verdict."""
+    return [Difference(campaign.place(run.folder), "", "undecided", f"unfinished: {run.why}") for run in of]
 
 
 def exit_code(found: Iterable[Difference]) -> int:

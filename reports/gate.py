@@ -17,6 +17,7 @@ from wedgehog.reports.differences import (
     differences,
     exit_code,
     unchanged,
+    unfinished,
 )
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
@@ -70,9 +71,7 @@ def gate(folder: Path, baseline: Baseline) -> GateResult:
     campaign = load(folder)
     cells = cells_of(campaign)
     found = differences(baseline.played, cells, baseline.false_alarms, baseline.quantities(world_of(campaign)))
-    found += [
-        Difference(campaign.place(run.folder), "", "undecided", f"unfinished: {run.why}") for run in campaign.unfinished
-    ]
+    found += unfinished(campaign, campaign.unfinished)
     if not cells and not campaign.unfinished:
         found.append(Difference(NOTHING_PLAYED, "", "undecided", "nothing was played that the gate could compare"))
     return GateResult(tuple(found), tuple(cells), tuple(_notes(campaign, cells, baseline)))
@@ -109,13 +108,9 @@ def _notes(campaign: StoredCampaign, cells: Mapping[Key, PlayedCell], baseline: 
 def gate_lines(result: GateResult) -> Iterator[str]:
     """One line per difference, then the sum."""
     for it in result.found:
-        yield f"{KIND_SIGNS[it.kind]} {WORDS[it.kind]}: {_where(it)}: {one_line(it.says)}"
+        yield f"{KIND_SIGNS[it.kind]} {WORDS[it.kind]}: {it.where}: {one_line(it.says)}"
     yield from (f"note: {note}" for note in result.notes)
     yield f"gate: {result.headline}"
-
-
-def _where(it: Difference) -> str:
-    return it.where if it.agent else it.scenario
 
 
 def write_gate(result: GateResult, folder: Path) -> None:
@@ -153,7 +148,7 @@ def annotations(result: GateResult) -> Iterator[str]:
     """Workflow commands of GitHub Actions: one annotation per difference that a person must look at."""
     for it in result.found:
         if it.kind in _ANNOTATIONS:
-            title = _escaped_property(f"{WORDS[it.kind]}: {_where(it)}")
+            title = _escaped_property(f"{WORDS[it.kind]}: {it.where}")
             yield f"::{_ANNOTATIONS[it.kind]} title={title}::{_escaped_data(_short(it))}"
 
 

@@ -68,6 +68,28 @@ def test_the_other_way_round_it_is_better(tmp_path):
     assert "- gone: fresh, mine" in ran.stdout
 
 
+def test_an_unfinished_run_of_the_later_side_is_undecided(tmp_path):
+    """As in the gate: a run without a verdict is never a pass. One of the earlier side decides nothing."""
+    before, after = Campaign(tmp_path / "a").describe(), Campaign(tmp_path / "b").describe()
+    for campaign in (before, after):
+        campaign.run(judgement("s", "mine"), calls(2))
+    missing = after.run(judgement("s", "mine", repeat=2), calls(2), judged=False)
+    ran = compared(before.folder, after.folder)
+    assert ran.exit_code == 3
+    place = missing.relative_to(after.folder)
+    assert f"? undecided: {place}: unfinished: the run ended before it was judged" in ran.stdout.splitlines()
+    assert ran.stdout.splitlines()[-1] == "1 undecided, 1 of 1 common result alike"
+    assert compared(f"{before.folder}:mine", f"{after.folder}:mine", "--markdown").exit_code == 3
+    assert compared(after.folder, before.folder).exit_code == 0
+
+
+def test_an_unfinished_run_of_another_agent_does_not_count(two_agents):
+    """Only the agent that is compared matters."""
+    two_agents.run(judgement("alike", "first@1", repeat=3), calls(2), judged=False)
+    assert compared("first@1", "first@1", "--in", two_agents.folder).exit_code == 3
+    assert compared("first@2", "first@2", "--in", two_agents.folder).exit_code == 0
+
+
 def test_two_agents_of_a_run_are_compared(two_agents):
     """By their names, in the run that `--in` names."""
     ran = compared("first@1", "first@2", "--in", two_agents.folder)
