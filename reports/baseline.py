@@ -118,9 +118,14 @@ class Baseline(_Strict):
 
     def quantities(self, world: str) -> tuple[Quantity, ...]:
         """What is compared with a run in `world`, with the floors of this file."""
-        floors = {key: floor for key, floor in self.floors.model_dump().items() if floor is not None}
-        kept = [key for key in QUANTITIES if key not in TIMES or self.world in (None, world)]
-        return tuple(replace(QUANTITIES[key], floor=floors.get(key, QUANTITIES[key].floor)) for key in kept)
+        return quantities_between(self.world or "", world, self.floors)
+
+
+def quantities_between(one: str, other: str, floors: Floors) -> tuple[Quantity, ...]:
+    """What is compared between these worlds; empty: not known. Times of two worlds are not."""
+    given = floors.model_dump(exclude_none=True)
+    kept = [key for key in QUANTITIES if key not in TIMES or one == other or not (one and other)]
+    return tuple(replace(QUANTITIES[key], floor=given.get(key, QUANTITIES[key].floor)) for key in kept)
 
 
 def read_baseline(path: Path) -> Baseline:

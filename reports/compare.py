@@ -1,12 +1,12 @@
 """`wedgehog compare A B`: two runs, two versions or two agents; what got worse, better, new or gone."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wedgehog.harness.record.store import check_run_folder, safe_name
-from wedgehog.reports.baseline import read_baseline
-from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.baseline import Baseline, read_baseline, world_of
+from wedgehog.reports.campaign_folder import StoredCampaign, load
 from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences, unchanged, unfinished
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Categorize, Key, PlayedCell, cells_of
@@ -23,6 +23,8 @@ class ComparedSide:
     cells: Mapping[Key, PlayedCell]
     unfinished: tuple[Difference, ...] = ()
     """Its runs without a verdict."""
+    settings: Baseline = field(default_factory=Baseline)
+    """The world in which it was played; of a stored baseline its floors and its rate of false alarms too."""
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -43,9 +45,11 @@ def _side(name: str, within: Path, category: Categorize) -> ComparedSide:
     if place.is_dir():
         check_run_folder(place)
         campaign = load(place.resolve())
-        return _played(name, cells_of(campaign, category), unfinished(campaign, campaign.unfinished))
+        found = unfinished(campaign, campaign.unfinished)
+        return _played(name, cells_of(campaign, category), _settings(campaign), found)
     if place.is_file():
-        return _played(name, read_baseline(place).played)
+        baseline = read_baseline(place)
+        return _played(name, baseline.played, baseline)
     folder, _, agent = name.rpartition(":")
     if folder and Path(folder).is_dir():
         return _of_agent(name, agent, Path(folder), category)
@@ -62,10 +66,16 @@ def _shown(name: str) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
 
 
-def _played(name: str, cells: Mapping[Key, PlayedCell], open_runs: Iterable[Difference] = ()) -> ComparedSide:
+def _settings(campaign: StoredCampaign) -> Baseline:
+    return Baseline.model_validate({"world": world_of(campaign) or None})
+
+
+def _played(
+    name: str, cells: Mapping[Key, PlayedCell], settings: Baseline, open_runs: Iterable[Difference] = ()
+) -> ComparedSide:
     if not cells:
         raise ValueError(f"{name}: no finished run in this folder")
-    return ComparedSide(_shown(name), cells, tuple(open_runs))
+    return ComparedSide(_shown(name), cells, tuple(open_runs), settings)
 
 
 def _of_agent(name: str, agent: str, folder: Path, category: Categorize) -> ComparedSide:
@@ -76,7 +86,7 @@ def _of_agent(name: str, agent: str, folder: Path, category: Categorize) -> Comp
         agents = ", ".join(sorted({found for _, found in whole})) or "no agent"
         raise ValueError(f"{name}: no run's folder, and no agent of {folder}, which has {agents}")
     open_runs = [run for run in campaign.unfinished if _may_be_of(agent, run.folder)]
-    return ComparedSide(_shown(name), cells, tuple(unfinished(campaign, open_runs)))
+    return ComparedSide(_shown(name), cells, tuple(unfinished(campaign, open_runs)), _settings(campaign))
 
 
 def _may_be_of(agent: str, folder: Path) -> bool:
@@ -87,7 +97,11 @@ def _may_be_of(agent: str, folder: Path) -> bool:
 
 def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:
     """What differs, the worst first. Agents of other names are matched: one with one, or versions of one runtime."""
-    found = [*differences(*_alike(before, after)), *after.unfinished]
+    given, other = before.settings, after.settings
+    if other.cells and not given.cells:  # A stored baseline says what counts, on whichever side it stands.
+        given, other = other, given
+    quantities = given.quantities(other.world or "")
+    found = [*differences(*_alike(before, after), given.false_alarms, quantities), *after.unfinished]
     return sorted(found, key=lambda it: KINDS.index(it.kind))
 
 
@@ -124,6 +138,7 @@ def compare_lines(before: ComparedSide, after: ComparedSide, found: list[Differe
     """The totals of both sides, one line per difference, and the sum."""
     for side in (before, after):
         yield from (f"{side.name}: {line}" for line in _totals(side))
+    yield from _worlds(before, after)
     yield ""
     for it in found:
         yield f"{KIND_SIGNS[it.kind]} {KIND_WORDS[it.kind]}: {it.where}: {one_line(it.says)}"
@@ -136,6 +151,7 @@ def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Diff
     yield ""
     for side in (before, after):
         yield from (f"- {escaped(side.name)}: {escaped(line)}" for line in _totals(side))
+    yield from (f"- {line}" for line in _worlds(before, after))
     yield ""
     if found:
         yield from ("| | scenario | agent | what |", "| --- | --- | --- | --- |")
@@ -143,6 +159,12 @@ def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Diff
         kind = f"{KIND_SIGNS[it.kind]} {KIND_WORDS[it.kind]}"
         yield f"| {kind} | {escaped(it.scenario)} | {escaped(it.agent)} | {escaped(it.says)} |"
     yield from ("", escaped(_sum(before, after, found)))
+
+
+def _worlds(before: ComparedSide, after: ComparedSide) -> Iterator[str]:
+    one, other = before.settings.world, after.settings.world
+    if one and other and one != other:
+        yield f"played in the worlds {one} and {other}: times are not compared"
 
 
 def _totals(side: ComparedSide) -> Iterator[str]:

@@ -1,8 +1,10 @@
 """`wedgehog compare`: two runs, two versions, two agents; and agents side by side in a run's report."""
 
 from io import StringIO
+from pathlib import Path
 
 import pytest
+import yaml
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -266,3 +268,26 @@ def test_totals_say_that_undecided_scenarios_are_not_in_them():
     assert list(total_lines(cells)) == [
         "mine: passed 1 of 2 scenarios, 2 paid calls, $0.010, turns of 1.00 s, without 1 undecided scenario"
     ]
+
+
+def _stored(path: Path, world: str, turn_s: float, **more: object) -> Path:
+    cell = {"result": "passed", "repeats": 3, "paid_calls": 1, "usd": 0, "turn_s": turn_s}
+    path.write_text(yaml.safe_dump({"world": world, "cells": {"s": {"mine": cell}}, **more}))
+    return path
+
+
+def test_times_of_two_worlds_are_not_compared(tmp_path):
+    """A virtual second is no real one."""
+    before = _stored(tmp_path / "a.yaml", "sim", 1.0)
+    ran = compared(before, _stored(tmp_path / "b.yaml", "live", 9.0))
+    assert ran.exit_code == 0 and "played in the worlds sim and live: times are not compared" in ran.stdout
+    assert compared(before, _stored(tmp_path / "c.yaml", "sim", 9.0)).exit_code == 1
+
+
+@pytest.mark.parametrize("floors", ["before", "after"])
+def test_the_floors_of_the_first_stored_baseline_count(tmp_path, floors):
+    """As in the gate."""
+    more = {"before": {}, "after": {}} | {floors: {"floors": {"turn_s": 10}}}
+    before = _stored(tmp_path / "a.yaml", "live", 1.0, **more["before"])
+    after = _stored(tmp_path / "b.yaml", "live", 9.0, **more["after"])
+    assert compared(before, after).exit_code == (0 if floors == "before" else 1)
