@@ -45,9 +45,10 @@ class Yardstick:
         return f"{find(DEADLINE).parameters['turn_s'].default:g} s, the stock bound"
 
     def beside(self, judgement: Judgement, history: History, scenario: Scenario, agent: AgentSpec) -> Judgement:
-        """The judgement with the bound that was used, and with how the agent exceeds its own limit."""
+        """The judgement with the bound that was used, and with how the agent exceeds only its own limit."""
         bound = self.says(scenario, history.run.time_scale)
-        return replace(judgement, own_limit=own_limit(history, agent), bound=bound)
+        own = "" if DEADLINE in judgement.violated else own_limit(history, agent)
+        return replace(judgement, own_limit=own, bound=bound)
 
     def agent(self, agent: AgentSpec) -> AgentSpec:
         """The agent without its own bound."""

@@ -4,15 +4,20 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
+from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.run.selection import Wanted, select
 from wedgehog.harness.run.yardstick import Yardstick, yardstick_of
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
+from wedgehog.harness.testing import HistoryBuilder
 
 ASKS = """
 import json, sys, urllib.request
@@ -69,6 +74,22 @@ def test_the_bound_of_a_scenario_is_named_in_real_seconds():
     assert Yardstick().says(slow, 10) == "6 s, by the scenario"
     assert Yardstick(7).says(slow, 10) == "7 s, by --turn-s"
     assert Yardstick(7).says(slow.model_copy(update={"invariants": {"turn_deadline": None}}), 10) == ""
+
+
+def test_a_turn_over_the_common_bound_is_not_told_again_as_over_the_own_limit(wedgehog: Any, tmp_path: Path):
+    """It is judged: the run fails."""
+    agent, scenario = load_spec(tmp_path / "strict.yaml"), load_scenario(tmp_path / "well.yaml").scenario
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=5)
+    history = tell.end().seal()
+
+    def own_limit(*violated: str) -> str:
+        failed = Judgement(scenario="well", agent="strict", network="sim", verdict="fail", violated=violated)
+        return Yardstick(3).beside(failed, history, scenario, agent).own_limit
+
+    assert own_limit("turn_deadline") == ""
+    assert own_limit("error_surfaced") == "turn 1 took 5.0 s, 0.2 s allowed"
 
 
 def test_alone_an_agent_is_held_to_its_own_limit(wedgehog: Callable[..., Result]):
