@@ -16,6 +16,7 @@ from wedgehog.fake_llm.dialects.openai_realtime import validate
 from wedgehog.fake_llm.dialects.openai_realtime.names import CREATE, Names
 from wedgehog.fake_llm.dialects.openai_realtime.session import RealtimeSession
 from wedgehog.fake_llm.dialects.openai_responses.read import messages_of, tool_of
+from wedgehog.fake_llm.dialects.openai_responses.wire import called
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
@@ -72,7 +73,7 @@ class _RealtimeWriter(ReplyWriter):
         if isinstance(said, Text):
             yield from _said(said, about, meter, names)
         elif isinstance(said, ToolCall):
-            yield from _called(said, item, about, meter)
+            yield from called(said, item, {**about, "call_id": item["call_id"]}, meter)
         if kept and names.done:
             yield names.done, entry, Frame(b"", tokens=meter.now)
         whole = Frame(b"", tokens=meter.now, completes=self.delivers(index))
@@ -165,15 +166,6 @@ def _said(said: Text, about: dict[str, Any], meter: Meter, names: Names) -> Iter
     yield f"{name}.done", {**at, "text": said.text}, Frame(b"", tokens=meter.now)
     whole = {"type": "text", "text": said.text}
     yield "response.content_part.done", {**at, "part": whole}, Frame(b"", tokens=meter.now)
-
-
-def _called(said: ToolCall, item: dict[str, Any], about: dict[str, Any], meter: Meter) -> Iterator[_NamedEvent]:
-    meter.add(len(said.name))
-    at, name = {**about, "call_id": item["call_id"]}, "response.function_call_arguments"
-    for piece in pieces(item["arguments"]):
-        yield f"{name}.delta", {**at, "delta": piece}, Frame(b"", pace_s(said), meter.add(len(piece)))
-    told = {"name": said.name, "arguments": item["arguments"]}
-    yield f"{name}.done", {**at, **told}, Frame(b"", tokens=meter.now)
 
 
 class _OpenAIRealtime(OpenAIDialect):

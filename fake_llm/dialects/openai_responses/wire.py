@@ -71,7 +71,7 @@ class _ResponsesWriter(ReplyWriter):
             elif isinstance(said, Text):
                 yield from _said(said, item, about, meter)
             else:
-                yield from _called(said, item, about, meter)
+                yield from called(said, item, about, meter)
             done = {**place, "item": item}
             yield "response.output_item.done", done, Frame(b"", tokens=meter.now, completes=self.delivers(index))
         yield f"response.{body['status']}", {"response": body}, Frame(b"", tokens=self.spent, terminal=True)
@@ -191,7 +191,8 @@ def _said(said: Text, item: dict[str, Any], about: dict[str, Any], meter: Meter)
     yield "response.content_part.done", {**at, "part": part}, Frame(b"", tokens=meter.now)
 
 
-def _called(said: ToolCall, item: dict[str, Any], about: dict[str, Any], meter: Meter) -> Iterator[_Event]:
+def called(said: ToolCall, item: dict[str, Any], about: dict[str, Any], meter: Meter) -> Iterator[_Event]:
+    """Yield the events of a call's arguments; `about` stands in each of them."""
     meter.add(len(said.name))
     name = "response.function_call_arguments"
     for piece in pieces(item["arguments"]):
