@@ -1,5 +1,6 @@
 """The recorder: what the fake provider saw becomes events, and a harmed reply is recorded as far as it arrived."""
 
+import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -52,6 +53,7 @@ class FakeHarm:
     lost: set[int] = field(default_factory=set)
     when_closed: Callable[[int], None] = lambda call: None
     told: list[tuple[Any, ...]] = field(default_factory=list)
+    demands: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
         return (point.call,)
@@ -158,6 +160,15 @@ def rig(manual_clock: Any) -> Rig:
 
 
 # ---- requests
+
+
+def test_the_runner_looks_at_the_turn_after_some_calls_whatever_the_time(rig: Rig):
+    """In virtual time thousands of calls can come before its next tick."""
+    for call in range(1, 25):
+        rig.asks(call, TALK)
+    assert rig.harm.demands.empty()
+    rig.asks(25, TALK)
+    assert rig.harm.demands.get_nowait() == ("look", None)
 
 
 def test_results_that_are_part_of_a_text_are_recorded_without_a_size(rig: Rig):
