@@ -115,7 +115,7 @@ def _alike(before: ComparedSide, after: ComparedSide) -> tuple[dict[Key, PlayedC
 
 
 def _matched(before: tuple[str, ...], after: tuple[str, ...]) -> dict[str, str]:
-    """Which agent of one side alone stands for which of the other side alone."""
+    """The agents that have another name on the other side, with that name."""
     if len(before) == len(after) == 1 and before != after:
         return {before[0]: after[0]}
     by_runtime = {agent.partition("@")[0]: agent for agent in after if agent not in before}

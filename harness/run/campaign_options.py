@@ -63,7 +63,7 @@ class Options:
     fail_fast: bool = False
     """Whether to stop at the first failure."""
     beside: int = 0
-    """So many more runs at once: a search begins them beside runs that only wait."""
+    """How many more runs may be played at once: a search begins them beside runs that only wait."""
     until_certain: bool = False
     """Whether a turn is stopped once its number of calls surely breaks a bound: a search needs only the verdict."""
 

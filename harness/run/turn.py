@@ -225,7 +225,7 @@ class TurnPlayer:
             await self.session.give_up()
 
     def _has_too_many(self, turn: int) -> bool:
-        """Whether it has so many rounds or calls that it need not go on."""
+        """Whether it has more rounds or calls than its bounds allow; if so, that is recorded."""
         now, first = self.clock.now(), next(requests_of(self.history, turn), None)
         if first is None or now < self.injector.agent.dying_until_s:
             return False
