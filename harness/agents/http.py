@@ -10,7 +10,6 @@ from typing import Any
 
 import aiohttp
 
-from wedgehog.harness.agents.arrivals import Arrivals, seconds_since
 from wedgehog.harness.agents.base import (
     AgentContext,
     AgentError,
@@ -25,6 +24,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.network.ports import free_port, is_listening
+from wedgehog.harness.sandbox.arrivals import Arrivals, seconds_since
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import Started
 
@@ -230,8 +230,7 @@ class HttpSession(Session):
             async for piece in reply.content.iter_any():
                 body.add(piece)
             text = body.data.decode(_encoding(reply), "replace")
-            words = len(body.data.rstrip())
-            return HttpReply(reply.status, text, body.since(lambda data: len(data) >= words))
+            return HttpReply(reply.status, text, body.words_s)
 
     def _url(self, path: str) -> str:
         return self._base + self._around.fill(path)

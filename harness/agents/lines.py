@@ -4,15 +4,15 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wedgehog.harness.agents.arrivals import Arrivals
 from wedgehog.harness.agents.base import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, Said
 from wedgehog.harness.agents.sources import OutputSource, has
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand_all
+from wedgehog.harness.sandbox.arrivals import Arrivals
 from wedgehog.harness.sandbox.owned import Owned, Tree
 
 Sign = str | Mapping[str, Any]
@@ -39,11 +39,11 @@ class HeardLines:
     @property
     def lines(self) -> list[str]:
         """All lines, with the unfinished one; without that, an empty last one."""
-        return _lines_of(self._arrived.data)
+        return self._arrived.lines
 
-    def since(self, holds: Callable[[Sequence[str]], bool]) -> float | None:
-        """When `holds` was first true of the lines until then, and of all that came later; None if it never was."""
-        return self._arrived.since(lambda data: holds(_lines_of(data)))
+    def line_s(self, index: int) -> float | None:
+        """When this line had come, by the time of the event loop."""
+        return self._arrived.line_s(index)
 
     async def until(self, sign: Sign) -> None:
         """Return when a line has come that the sign recognises."""
@@ -57,10 +57,6 @@ class HeardLines:
         found = next((index for index in range(self._searched, len(lines)) if _is(lines[index], sign)), None)
         self._searched = found if found is not None else len(lines) - 1
         return found
-
-
-def _lines_of(data: bytes) -> list[str]:
-    return data.decode("utf-8", "replace").split("\n")
 
 
 def _is(line: str, sign: Sign) -> bool:
@@ -103,7 +99,8 @@ class LinesSession(LivingSession):
 
     def _said(self) -> Said:
         lines, talks = self._heard.lines[: self._end], self._talks
-        return Said(self._answer_in(lines), self._read(talks.error, talks.error_from, lines))
+        answer = self._read(talks.answer, talks.answer_from, lines)
+        return Said(answer, self._read(talks.error, talks.error_from, lines))
 
     @property
     def _end(self) -> int | None:
@@ -111,13 +108,13 @@ class LinesSession(LivingSession):
         return self._heard.place_of(self._talks.done) if isinstance(self._talks.done, str) else None
 
     def _answered_s(self, owned: Owned, answer: str) -> float | None:
-        if OutputSource.parse(self._talks.answer).kind == "stderr":
-            return owned.last_output_s()[1]
-        end, words = self._end, answer.strip()
-        return self._heard.since(lambda lines: self._answer_in(lines[:end]).strip() == words)
-
-    def _answer_in(self, lines: Sequence[str]) -> str:
-        return self._read(self._talks.answer, self._talks.answer_from, lines)
+        source = OutputSource.parse(self._talks.answer)
+        if source.kind == "stderr":
+            return owned.arrived()[1].last_s
+        only = self._talks.answer_from
+        mine = [line if only is None or has(line, only) else "" for line in self._heard.lines[: self._end]]
+        last = source.last_line(mine)
+        return None if last is None else self._heard.line_s(last)
 
     def _read(self, place: str, only: Mapping[str, Any] | None, lines: Sequence[str]) -> str:
         source = OutputSource.parse(place)

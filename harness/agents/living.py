@@ -11,9 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from wedgehog.harness.agents.arrivals import seconds_since
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.sandbox.arrivals import seconds_since
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import what_runs
 

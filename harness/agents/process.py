@@ -4,10 +4,10 @@ import os
 import signal
 from pathlib import Path
 
-from wedgehog.harness.agents.arrivals import seconds_since
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.sandbox.arrivals import seconds_since
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import what_runs
 
@@ -38,16 +38,19 @@ class CommandSession(Session):
             raise
         out, err = owned.output()
         answer, error = (self._read(place, out, err) for place in (self._spec.answer, self._spec.error))
-        after_s = self._after_answer_s(owned, out)
+        after_s = seconds_since(self._answered_s(owned))
         return Outcome(answer, error, code, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s)
 
-    def _after_answer_s(self, owned: Owned, out: str) -> float | None:
-        """Seconds since the last output where the answer stands; of a file they are not known."""
-        source, (out_s, err_s) = OutputSource.parse(self._spec.answer), owned.last_output_s()
+    def _answered_s(self, owned: Owned) -> float | None:
+        """When the answer was on stdout, or else the last words on stderr; of a file that is not known."""
+        source, (out, err) = OutputSource.parse(self._spec.answer), owned.arrived()
         if source.kind == "file":
             return None
-        on_stdout = source.kind != "stderr" and bool(source.within(out))
-        return seconds_since(out_s if on_stdout else err_s)
+        for arrived in (err,) if source.kind == "stderr" else (out, err):
+            last = source.last_line(arrived.lines)
+            if last is not None:
+                return arrived.line_s(last)
+        return err.words_s
 
     async def _stop(self, grace_s: float) -> None:
         """SIGINT, after `grace_s` SIGKILL to the tree."""

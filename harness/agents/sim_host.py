@@ -16,6 +16,7 @@ from unittest import mock
 
 from wedgehog.harness.agents.base import AgentContext, AgentError, Surroundings
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.sandbox.arrivals import Arrivals
 from wedgehog.harness.sim.errors import SimUnsupportedError
 from wedgehog.harness.sim.loop import SimLoop
 from wedgehog.harness.sim.tasks import in_order, waits_for
@@ -29,15 +30,11 @@ class Printed(io.TextIOBase):
     """Text that the agent prints; it goes to the log too."""
 
     def __init__(self, log: Path) -> None:
-        self._log, self._parts = log, [""]
-        self._loop = asyncio.get_running_loop()
-        self.last_s: float | None = None
-        """When it last printed, by the time of the event loop."""
+        self._log, self.arrived = log, Arrivals()
 
     def write(self, text: str) -> int:
         """Keep the text."""
-        self._parts.append(text)
-        self.last_s = self._loop.time()
+        self.arrived.add(text.encode("utf-8", "surrogatepass"))
         with self._log.open("a", encoding="utf-8", errors="backslashreplace") as log:
             log.write(text)
         return len(text)
@@ -49,12 +46,11 @@ class Printed(io.TextIOBase):
     @property
     def text(self) -> str:
         """What was printed since the last `forget`."""
-        return "".join(self._parts)
+        return self.arrived.data.decode("utf-8", "surrogatepass")
 
     def forget(self) -> None:
         """Drop the text so far."""
-        self._parts.clear()
-        self.last_s = None
+        self.arrived = Arrivals()
 
 
 class SimHost:

@@ -18,6 +18,7 @@ from wedgehog.harness.agents.http import HttpSession
 from wedgehog.harness.agents.process import CommandSession
 from wedgehog.harness.agents.sim_host import PROGRAM_TASK, SimHost
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.sandbox.arrivals import Arrivals
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sim.programs import PROGRAM, Program
 from wedgehog.harness.sim.tasks import tasks_of
@@ -98,9 +99,9 @@ class SimProcess:
         """What it printed."""
         return self._host.output()
 
-    def last_output_s(self) -> tuple[float | None, float | None]:
-        """When it last printed to stdout and to stderr, by the time of the event loop."""
-        return self._host.out.last_s, self._host.err.last_s
+    def arrived(self) -> tuple[Arrivals, Arrivals]:
+        """What it printed to stdout and to stderr, with times."""
+        return self._host.out.arrived, self._host.err.arrived
 
     def forget_output(self) -> None:
         """Drop the output so far."""

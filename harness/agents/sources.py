@@ -52,6 +52,19 @@ class OutputSource:
             case _:
                 return text
 
+    def last_line(self, lines: Sequence[str]) -> int | None:
+        """Which of these lines completes the text at this place; None if there is none.
+
+        Blank ones add nothing. Nor does a line that repeats a text of which the last one counts.
+        """
+        said = [(index, words) for index, words in enumerate(map(self._in_line, lines)) if words.strip()]
+        while self.kind == "jsonl" and len(said) > 1 and said[-1][1] == said[-2][1]:
+            said.pop()
+        return said[-1][0] if said else None
+
+    def _in_line(self, line: str) -> str:
+        return self.within(line) if self.kind in ("jsonl", "joined") else line
+
 
 def steps(path: str) -> list[PathStep]:
     """`a.b[0][*]` as steps: "a", "b", 0, None (every entry)."""

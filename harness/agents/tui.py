@@ -132,7 +132,7 @@ class TuiSession(LivingSession):
 
     def _look(self) -> None:
         """Note which lines are new on the screen."""
-        changed_s = self._owned.last_output_s()[0] if self._owned is not None else None
+        changed_s = self._owned.arrived()[0].last_s if self._owned is not None else None
         if changed_s is None or changed_s == self._looked_s:
             return
         self._looked_s = changed_s

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from wedgehog.harness.sandbox.arrivals import TAIL_BYTES, Arrivals
+
 HEAD_BYTES = 250_000
 """So much of the beginning is kept: an answer may stand before a line of many megabytes."""
-KEPT_BYTES = 1_000_000
 CHUNK_BYTES = 65_536
 
 
@@ -21,10 +22,7 @@ class Capture:
         self._read_end, self.write_end = ends or os.pipe()
         self._heard: Callable[[bytes], None] = lambda chunk: None
         os.set_blocking(self._read_end, False)
-        self._head, self._kept = bytearray(), bytearray()
-        self._lost = False
-        self.last_s: float | None = None
-        """When the last byte came, by the time of the event loop; None before the first."""
+        self.arrived = Arrivals(HEAD_BYTES)
         self._ended = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._read_end, self._read)
@@ -43,29 +41,26 @@ class Capture:
 
     def read_now(self) -> None:
         """Read what is in the pipe, without waiting; bounded, because a process may write without end."""
-        for _ in range(1 + KEPT_BYTES // CHUNK_BYTES):
+        for _ in range(1 + TAIL_BYTES // CHUNK_BYTES):
             if not self._read():
                 return
 
     def listen(self, heard: Callable[[bytes], None]) -> None:
         """Call `heard` with what was read so far, with each chunk as it is read, and at the end with nothing."""
         self._heard = heard
-        if self._head:
-            heard(bytes(self._head + self._kept))
+        if so_far := self.arrived.data:
+            heard(so_far)
         if self._ended.is_set():
             heard(b"")
 
     def text(self) -> str:
         """The beginning and the last megabyte as text."""
-        parts = (self._head, self._kept) if self._lost else (self._head + self._kept,)
-        return "\n[… the middle is in the log]\n".join(part.decode("utf-8", "replace") for part in parts)
+        return self.arrived.data.decode("utf-8", "replace")
 
     def forget(self) -> None:
         """Drop the text of the previous turn."""
         self.read_now()
-        self._head.clear()
-        self._kept.clear()
-        self._lost, self.last_s = False, None
+        self.arrived = Arrivals(HEAD_BYTES)
 
     def close(self) -> None:
         """Stop reading and close the log."""
@@ -93,12 +88,6 @@ class Capture:
             self._heard(b"")
             return False
         self._log.write(chunk)
-        self.last_s = self._loop.time()
+        self.arrived.add(chunk)
         self._heard(chunk)
-        room = max(0, HEAD_BYTES - len(self._head))
-        self._head += chunk[:room]
-        self._kept += chunk[room:]
-        if len(self._kept) > KEPT_BYTES:
-            del self._kept[: len(self._kept) - KEPT_BYTES]
-            self._lost = True
         return True

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psutil
 
+from wedgehog.harness.sandbox.arrivals import Arrivals
 from wedgehog.harness.sandbox.capture import Capture
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, end_all, lies_below, mark_of, ours_to_end
 from wedgehog.harness.sandbox.signals import reap
@@ -97,9 +98,9 @@ class Owned:
         self.stderr.read_now()
         return self.stdout.text(), self.stderr.text()
 
-    def last_output_s(self) -> tuple[float | None, float | None]:
-        """When the last byte of its stdout and of its stderr came, by the time of the event loop."""
-        return self.stdout.last_s, self.stderr.last_s
+    def arrived(self) -> tuple[Arrivals, Arrivals]:
+        """Its stdout and stderr as they were read, with times."""
+        return self.stdout.arrived, self.stderr.arrived
 
     def forget_output(self) -> None:
         """Drop its output until now."""

@@ -15,13 +15,14 @@ from wedgehog.harness.agents.lines import LinesSession
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.agents.tui import TuiSession
+from wedgehog.harness.sandbox.arrivals import Arrivals
 from wedgehog.harness.sandbox.owned import Tree
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.world import simulate
 
 HELD_S, GOES_ON_S = 20.0, 5.0
 SIMULATED = f"""
-    import asyncio
+    import asyncio, json, sys
 
     async def answer(message, **given):
         await asyncio.sleep({HELD_S})
@@ -43,6 +44,12 @@ SIMULATED = f"""
     async def service(handle, port):
         await (await asyncio.start_server(handle, "127.0.0.1", int(port))).serve_forever()
 
+    async def prints(argv):
+        await asyncio.sleep({HELD_S})
+        for line in json.loads(argv[0]):
+            print(line, file=sys.stderr if line == "Error" else sys.stdout, flush=True)
+            await asyncio.sleep({GOES_ON_S})
+
     async def streams(argv):
         await service(streamed, argv[0])
 
@@ -59,10 +66,10 @@ class Program:
 
     def __init__(self, reads: Callable[["Program", str], None]) -> None:
         self.stdout = self.stdin = self
-        self._reads, self._last_s = reads, None
+        self._reads = reads
 
     def listen(self, heard: Callable[[bytes], None]) -> None:
-        self._heard = heard
+        self._heard, self._stdout = heard, Arrivals()
 
     def write(self, data: bytes) -> None:
         self._reads(self, data.decode())
@@ -71,11 +78,11 @@ class Program:
         asyncio.get_running_loop().call_later(after_s, self._says, text)
 
     def _says(self, text: str) -> None:
-        self._last_s = asyncio.get_running_loop().time()
+        self._stdout.add(text.encode())
         self._heard(text.encode())
 
-    def last_output_s(self) -> tuple[float | None, float | None]:
-        return self._last_s, None
+    def arrived(self) -> tuple[Arrivals, Arrivals]:
+        return self._stdout, Arrivals()
 
     def output(self) -> tuple[str, str]:
         return "", ""
@@ -187,3 +194,31 @@ def test_a_function_has_answered_when_it_returns_and_a_service_with_the_last_byt
             return await outcome_of(session)
 
     assert simulate(main) == ("Done", pytest.approx(after_s, abs=0.1))
+
+
+DO, NE, OVER = '{"text": "Do"}', '{"text": "ne"}', '{"over": true}'
+
+
+@pytest.mark.parametrize(
+    ("answer", "printed", "after"),
+    [
+        ("jsonl:text", [DO, NE, OVER], 2),
+        ("jsonl:text", [DO, OVER, NE], 1),
+        ("json:answer", ["log", '{"answer":', '"Done"}', ""], 2),
+        ("stdout", [DO, "Error", OVER, ""], 2),
+        ("stderr", [DO, "Error", OVER, ""], 3),
+        ("jsonl:text", [OVER, "Error", OVER], 2),
+    ],
+)
+def test_a_command_has_answered_with_the_output_that_completes_its_answer(
+    spec_of: Callable[..., AgentSpec], place: AgentContext, answer: str, printed: list[str], after: int
+):
+    """What it prints after that, and its exit, come later; a plain answer ends with the last words."""
+    line = ["{python}", "agent.py", json.dumps(printed)]
+    spec = spec_of(SIMULATED, command=line, simulate="{here}/agent.py:prints", answer=answer)
+
+    async def main() -> float | None:
+        async with open_agent(spec, replace(place, clock=SimClock(), simulated=True)) as session:
+            return (await session.say("go", first=True)).after_answer_s
+
+    assert simulate(main) == pytest.approx(after * GOES_ON_S, abs=0.1)

@@ -35,6 +35,27 @@ def test_the_text_at_a_place_is_read_and_a_missing_one_is_empty(place: str, text
     assert OutputSource.parse(place).within(text) == expected
 
 
+TEXT, OTHER, END = '{"text": "Done"}', '{"text": "first"}', '{"end": true}'
+
+
+@pytest.mark.parametrize(
+    ("place", "lines", "last"),
+    [
+        ("stdout", ["Done", "saved", "", " "], 1),
+        ("json:text", ["log", "{", '"text": "Done"', "}", ""], 3),
+        ("jsonl:text", [OTHER, TEXT, END, ""], 1),
+        ("jsonl:text", [TEXT, END, TEXT, ""], 0),
+        ("jsonl:text", [TEXT, OTHER, TEXT, ""], 2),
+        ("jsonl:text", [END, '{"text": ""}', "log"], None),
+        ("joined:text", [TEXT, TEXT, '{"text": "\\n"}', END], 1),
+        ("stdout", ["", " "], None),
+    ],
+)
+def test_an_answer_is_complete_with_the_last_line_that_changes_it(place: str, lines: list[str], last: int | None):
+    """Not with later lines of something else, blank ones, or one that says the same again."""
+    assert OutputSource.parse(place).last_line(lines) == last
+
+
 @pytest.mark.parametrize("place", ["", "json", "json:", "json:a..b", "json:a[x]", "file:", "stdout:x", "xml:a"])
 def test_a_place_that_means_nothing_is_refused(place: str):
     """Before anything runs."""

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from wedgehog.harness.sandbox.capture import HEAD_BYTES, KEPT_BYTES, Capture
+from wedgehog.harness.sandbox.arrivals import TAIL_BYTES
+from wedgehog.harness.sandbox.capture import HEAD_BYTES, Capture
 
 
 async def _captured(tmp_path: Path, *parts: bytes) -> str:
@@ -23,7 +24,7 @@ async def test_one_long_line_does_not_hide_what_was_said_before_it(tmp_path: Pat
     text = await _captured(tmp_path, b"Done nonce-1\n", long, b"bye\n")
     assert text.startswith("Done nonce-1\nxxx") and text.endswith("xxx\nbye\n")
     assert text.count("\n[… the middle is in the log]\n") == 1
-    assert len(text) < HEAD_BYTES + KEPT_BYTES + 100
+    assert len(text) < HEAD_BYTES + TAIL_BYTES + 100
     assert (tmp_path / "agent.log").stat().st_size == 3_000_018
 
 
