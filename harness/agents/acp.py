@@ -205,7 +205,8 @@ class AcpSession(LivingSession):
         """The user's answer; without one, and while the turn is being stopped, the request is cancelled with it."""
         options = {str(option.get("kind")): str(option.get("optionId")) for option in params.get("options", [])}
         chosen = next((kind for kind in self._wanted() if kind in options), "")
-        self.asked(tuple(options), "" if self._stopping.is_set() else chosen)
+        about = json.dumps(params.get("toolCall", {}))
+        self.asked(tuple(options), "" if self._stopping.is_set() else chosen, about)
         if not chosen:
             await self._stopping.wait()
         if self._stopping.is_set():

@@ -132,6 +132,10 @@ class Surroundings:
         return expand(text, self.values if message is None else {**self.values, "message": message})
 
 
+PermissionListener = Callable[[tuple[str, ...], str, str], None]
+"""Called with each request for permission: the kinds of options, the one that is chosen, and what it is about."""
+
+
 class Session:
     """An open agent. One turn at a time; `abort`, `give_up` and `end_turn` make the running `say` return."""
 
@@ -149,10 +153,9 @@ class Session:
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         """`tree` owns and ends the processes."""
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
-        self.asked: Callable[[tuple[str, ...], str], None] = lambda offered, chosen: None
-        """Called with each request for permission: the kinds of options, and the one that is chosen."""
+        self.asked: PermissionListener = lambda offered, chosen, about: None
 
-    def answers(self, permission: Permission, asked: Callable[[tuple[str, ...], str], None]) -> None:
+    def answers(self, permission: Permission, asked: PermissionListener) -> None:
         """Set what its user answers in the next turn to a request for permission; `asked` is called with each."""
         self.permission, self.asked = permission, asked
 

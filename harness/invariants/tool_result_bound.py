@@ -10,10 +10,11 @@ TRUNCATION_MARK_CHARS = 100
 
 
 @invariant("tool_result_bound")
-def tool_result_bound(history: History, *, tool_result_chars: int | None = None) -> Verdict:
-    """A request carries at most `tool_result_chars` characters of one tool result (no stock number: then reported).
+def tool_result_bound(history: History, *, tool_result_chars: int = 4_000_000) -> Verdict:
+    """A request carries at most `tool_result_chars` characters of one tool result.
 
-    100 more are allowed for a mark of the cut.
+    The largest models read a million tokens, of about four characters each: a longer result is refused, and so is each
+    later request that carries it. 100 more are allowed for a mark of the cut.
 
     Fix: Cut a tool result to a fixed length before it is stored, and say in its text that it was cut.
     """
@@ -27,7 +28,7 @@ def tool_result_bound(history: History, *, tool_result_chars: int | None = None)
     if not carried:
         return nothing("no tool result was carried, or only as part of a text")
     result, request = max(carried, key=lambda pair: pair[0].chars)
-    if tool_result_chars is not None and result.chars > tool_result_chars + TRUNCATION_MARK_CHARS:
+    if result.chars > tool_result_chars + TRUNCATION_MARK_CHARS:
         says = f"request {request.call} carries a tool result of {result.chars} characters, {tool_result_chars} allowed"
         return fail(says, (request,))
     return passed(f"the longest tool result had {result.chars} characters")

@@ -25,6 +25,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.run.count_bounds import CountBounds, requests_of
 from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
 from wedgehog.harness.run.messages import UserMessage
+from wedgehog.harness.services.beacon import tokens_in
 
 TICK_S, VIRTUAL_TICK_S = 0.05, 1.0
 AFTER_STOP_S = 2.0
@@ -162,8 +163,11 @@ class TurnPlayer:
     def _answer_questions(self, message: UserMessage) -> None:
         """Set what the user of this turn answers to a request for permission, and record each request."""
 
-        def asked(offered: tuple[str, ...], chosen: str) -> None:
-            self.history.add_unless_sealed(PermissionAsked(turn=message.number, offered=offered, chosen=chosen))
+        def asked(offered: tuple[str, ...], chosen: str, about: str) -> None:
+            if not self.history.sealed:
+                self.look()  # a command that has begun did so before its user was asked
+            event = PermissionAsked(turn=message.number, offered=offered, chosen=chosen, tokens=tokens_in(about))
+            self.history.add_unless_sealed(event)
 
         self.session.answers(message.permission, asked)
 

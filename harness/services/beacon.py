@@ -21,13 +21,17 @@ def wrapped(command: str, token: str, file: Path) -> str:
 
     `token` is printed last and identifies the result; its name in the file is turn.step.call. Only a silent command
     prints nothing: its result is empty, and known by the id of its call. A command that ends in `&` is done when its
-    job ends, while the shell continues at once.
+    job ends, while the shell continues at once. One that ends in `& wait` is done when its child process ends, which
+    tells of that itself: it may outlive the shell.
     """
     name, trace = dotted(token), shlex.quote(str(file))
     told = "" if command.strip() in SILENT_COMMANDS else f"printf '%s\\n' {token}; "
     last = f"{told}(exit $wedgehog_status)"
     if ends_in_background(command):
         return _in_background(command, name, trace) + f"wedgehog_status=$?; {last}"
+    if job := _AWAITED.fullmatch(command.strip()):
+        child = f"{{ {job[1]}\n}}; printf '{name} done %s\\n' $? >> {trace}"
+        return f"printf '{name} started\\n' >> {trace}\n{{ {child}; }} & wait; {told}"
     # `exit` and `exec` must end a subshell, not the shell that writes the trace.
     begin, end = ("(", ")") if re.search(r"\b(exit|exec)\b", command) else ("{", "}")
     return (
@@ -35,6 +39,10 @@ def wrapped(command: str, token: str, file: Path) -> str:
         f"{begin} {command}\n{end}\n"
         f"wedgehog_status=$?; printf '{name} done %s\\n' $wedgehog_status >> {trace}; {last}"
     )
+
+
+_AWAITED = re.compile(r"(.*[^&])&\s*wait", re.DOTALL)
+"""A job, and its shell that waits for it."""
 
 
 def _in_background(command: str, name: str, trace: str) -> str:
@@ -59,6 +67,18 @@ def dotted(token: str) -> str:
     if found is None:
         raise ValueError(f"{token!r} is not the token of a tool call")
     return ".".join(found.groups())
+
+
+def tokens_in(text: str) -> tuple[str, ...]:
+    """Return `turn.step.call` of each tool call whose token or id stands in a text.
+
+    >>> tokens_in('{"toolCallId": "wqbcd1x2x1a1", "title": "printf wqbcd1x2x1"}')
+    ('1.2.1',)
+    """
+    return tuple(dict.fromkeys(map(dotted, _TOKEN.findall(text))))
+
+
+_TOKEN = re.compile(r"(?<![0-9A-Za-z])w[a-z]{4}\d+x\d+x\d+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt in a terminal. A turn is stopped by
 SIGINT, or by `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
-`waits-for-a-result-of-a-denied-call`, `waits-for-a-yes`, `question-stays-open`, `dies-of-always`,
-`tools-inherit-its-lock`.
+`waits-for-a-result-of-a-denied-call`, `runs-what-is-denied`, `waits-for-a-yes`, `question-stays-open`,
+`dies-of-always`, `tools-inherit-its-lock`.
 """
 
 import json
@@ -106,6 +106,8 @@ def run(call, allowed):
     if not allowed(call):
         if "waits-for-a-result-of-a-denied-call" in BUGS:
             threading.Event().wait()
+        if "runs-what-is-denied" in BUGS:
+            subprocess.run(["sh", "-c", command], check=False, capture_output=True)
         return result(call, "Error: not permitted", error=True)
     stdin = None if "shares-its-terminal" in BUGS else subprocess.DEVNULL
     inherits = "tools-inherit-its-lock" in BUGS

@@ -147,6 +147,17 @@ def _cut_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _output_told(play: RunDraw) -> None:
+    """The command worked, and the model reads only that."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.done(token, exit_code=0)
+    told = result(token, chars=44, printed=False, signs=("failed", "number"), prints_first=False)
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _failed_turn_forgotten(play: RunDraw) -> None:
     """A tool ran, the turn failed, and the next one does not know of it."""
     play.tell.message()
@@ -188,6 +199,7 @@ def _an_answer(play: RunDraw) -> None:
 
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "cut_told": (_cut_told,),
+    "output_told": (_output_told,),
     "history_kept": (_history_kept, _failed_turn_forgotten),
     "output_once": (_output_once,),
     "stops_when_told": (_runs_on, _reads_on),

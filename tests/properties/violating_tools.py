@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.service import StoreAsked, TokenAsked, ToolRefused
+from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.testing.history_builder import result
 
 
@@ -256,10 +257,21 @@ def _missing_tool_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _no_denied_calls(play: RunDraw) -> None:
+    """The user denies the call or does not answer, and it runs."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    chosen = play.draw(st.sampled_from(["reject_once", ""]))
+    play.tell.add(PermissionAsked(turn=1, offered=("allow_once", "reject_once"), chosen=chosen, tokens=(token,)))
+    play.tell.answer_step(2, [play.tell.runs(token)])
+    play.tell.end()
+
+
 TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "at_most_once_tools": (_ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked),
     "background_returns": (_background_returns,),
     "missing_tool_told": (_missing_tool_told,),
+    "no_denied_calls": (_no_denied_calls,),
     "no_half_calls": (_no_half_calls, _broke_in_the_shell),
     "result_durable": (_result_durable,),
     "rows_bound": (_rows_bound,),

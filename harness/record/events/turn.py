@@ -45,6 +45,8 @@ class PermissionAsked(Event):
     """The kinds of options: allow_once, allow_always, reject_once, reject_always."""
     chosen: str
     """The kind that the user chose; empty if the user did not answer."""
+    tokens: tuple[str, ...] = ()
+    """turn.step.call of each tool call that the request names; empty if it names none that we know."""
 
 
 class AbortSent(Event):

@@ -38,3 +38,31 @@ def test_a_result_without_the_end_of_its_output_has_a_mark(told: ToolResult, cod
     tell.done(CALL, code)
     tell.answer_step(2, [told])
     assert check("cut_told", tell.end().seal()).status == status
+
+
+def _without(*signs: str, chars: int = 44) -> ToolResult:
+    return result(CALL, chars=chars, printed=False, signs=signs, prints_first=False)
+
+
+@pytest.mark.parametrize(
+    ("told", "code", "status"),
+    [
+        (_without("failed", "number", "part"), 0, "fail"),
+        (_without(chars=0), 0, "fail"),
+        (_without("elsewhere"), 0, "pass"),
+        (_without("foreign"), 0, "pass"),
+        (_without(chars=200), 0, "pass"),
+        (_without(), 7, "nothing"),
+        (result(CALL, signs=(), prints_first=True), 0, "pass"),
+        (result(CALL, printed=False, signs=(), prints_first=None), 0, "nothing"),
+    ],
+)
+def test_a_short_result_has_the_output_or_says_where_it_is(told: ToolResult, code: int, status: str):
+    """A longer one may be a summary; where it is not known what the command prints first, nothing is judged."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.starts(CALL)
+    tell.done(CALL, code)
+    tell.answer_step(2, [told])
+    assert check("output_told", tell.end().seal()).status == status

@@ -54,7 +54,6 @@ def test_those_without_a_stock_number_are_told_apart():
         "rows_bound",
         "spend_bound",
         "tool_deadline",
-        "tool_result_bound",
     }
 
 

@@ -19,6 +19,21 @@ def sh(command: str, cwd: Path, shell: str = "sh") -> subprocess.CompletedProces
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_a_child_that_its_shell_waits_for_tells_of_its_own_end(tmp_path: Path, shell: str):
+    """The output and the token come as from any command; where the shell alone is killed, the child still tells."""
+    trace = tmp_path / FILE_NAME
+    assert sh(wrapped("(sleep 0.1; echo built) & wait", TOKEN, trace), tmp_path, shell).stdout == f"built\n{TOKEN}\n"
+    assert trace.read_text() == "1.2.3 started\n1.2.3 done 0\n"
+    running = subprocess.Popen([shell, "-c", wrapped("(sleep 0.5; exit 4) & wait", TOKEN, trace)])
+    while trace.read_text().count("started") < 2:
+        time.sleep(0.01)
+    running.kill()
+    running.wait()
+    while "done 4" not in trace.read_text():
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize(
     ("command", "status", "out"),
     [
