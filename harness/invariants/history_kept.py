@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
-    called_beside,
+    compacts,
     main_calls_of,
     over,
     refused_as_too_long,
@@ -27,8 +27,9 @@ def history_kept(history: History) -> Iterator[Verdict]:
 
     An agent that starts a new conversation after an error answers, but its user explains everything again. Judged on
     accepted requests of turns that follow an answered one. The agent must have carried a turn before, in this run or in
-    its control run, or its spec must have a `resume` of its own. A background call in between may have made a summary,
-    whose words are unknown. An agent may drop earlier turns after the provider refused a request for its length.
+    its control run, or its spec must have a `resume` of its own. A background call in between may have made a summary;
+    where the model gave one, the request must have words of such calls. An agent may drop earlier turns after the
+    provider refused a request for its length.
 
     The turn after an error, too, carries something of the turn that failed, if a tool ran in it: its message, its
     result, or a reply. A model that does not know that the tool ran runs it again. Not judged where the provider did
@@ -69,13 +70,28 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
         yield nothing(f"{turn}: earlier turns may be gone because the provider refused a request as too long")
     elif not _summarized(history, answered[-1], lost[0]):
         says = f"{turn}: request {lost[0].number} carries none of the {len(expected)} turns that were answered before"
-        yield fail(says, requests(lost))
+        made = [call.number for call in _beside(history, answered[-1], lost[0])]
+        yield fail(f"{says}{f', nor the summary of request {made[-1]}' if made else ''}", requests(lost))
 
 
 def _summarized(history: History, since: Turn, until: Call) -> bool:
-    """Whether a background call was made between the last answered turn's message and this request."""
+    """Whether a background call since a turn's message may have made a summary that this request has."""
+    beside, seen = _beside(history, since, until), until.arrived.replies_seen
+    if seen is None or not any(map(_gave_a_summary, beside)):
+        return bool(beside)
+    return not {call.number for call in beside}.isdisjoint(seen)
+
+
+def _beside(history: History, since: Turn, until: Call) -> list[Call]:
+    """The background calls between a turn's message and this request."""
     first = since.stimulus.id if since.stimulus is not None else 0
-    return called_beside(history, first, until.arrived.id)
+    return [call for call in history.calls if not call.main and first < call.arrived.id < until.arrived.id]
+
+
+def _gave_a_summary(call: Call) -> bool:
+    """Whether a request for a summary got words; what fills a schema is not recognized later."""
+    words = call.ended.text_delivered.strip() if call.ended is not None and call.ok else ""
+    return compacts(call) and bool(words) and not words.startswith("{")
 
 
 # ---- after an error

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import judged, requests, stray_calls
+from wedgehog.harness.invariants.scope import compacts, judged, requests, stray_calls
 from wedgehog.harness.record.history import History, longest_run
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Turn
@@ -16,18 +16,21 @@ def paid_call_bound(
     *,
     per_step: int = 12,
     zero_output: int = 11,
+    compactions: int = 30,
     calls_without_progress: int | None = None,
     calls_per_turn: int | None = None,
 ) -> Iterator[Verdict]:
     """A step is paid for at most `per_step` times after the first; at most `zero_output` paid calls in a row are empty.
 
     The provider bills every accepted request, also where the client received nothing (incident retry-storm). Ten
-    retries is the largest common default, so more than twelve is no false alarm. `calls_without_progress` bounds
-    requests in a row, accepted or not, of which no text block or tool call arrived whole; `calls_per_turn` bounds all
-    requests of a turn. Calls outside of any turn are judged as one more turn.
+    retries is the largest common default, so more than twelve is no false alarm. `compactions` bounds requests for a
+    summary of the conversation, accepted or not, without a request of the conversation between them.
+    `calls_without_progress` bounds requests in a row, accepted or not, of which no text block or tool call arrived
+    whole; `calls_per_turn` bounds all requests of a turn. Calls outside of any turn are judged as one more turn.
 
     Fix: Give each step one budget of attempts and of time, above the retries of SDK, agent, profile and model (for
-    example `max_retries=0` in the SDK and one loop of your own). Stop after a few replies without output.
+    example `max_retries=0` in the SDK and one loop of your own). Stop after a few replies without output. After a
+    compaction do not judge the length by the old count of tokens, and stop where it does not get shorter.
     """
 
     def one(name: str, turn: Turn) -> Iterator[Verdict]:
@@ -42,6 +45,10 @@ def paid_call_bound(
         if len(streak) > zero_output:
             says = f"{name}: {len(streak)} paid calls in a row delivered nothing, {zero_output} allowed"
             yield fail(says, requests(streak))
+        summaries = longest_run((it for it in calls if it.main or compacts(it)), compacts)
+        if len(summaries) > compactions:
+            says = f"{name}: {len(summaries)} requests for a summary in a row, {compactions} allowed"
+            yield fail(says, requests(summaries))
         stuck = longest_run(main, lambda call: not call.progressed)
         if calls_without_progress is not None and len(stuck) > calls_without_progress:
             says = f"{name}: {len(stuck)} requests in a row completed nothing, {calls_without_progress} allowed"

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import judged, requests
+from wedgehog.harness.invariants.scope import compacts, judged, requests
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -30,8 +30,9 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
     """A retry of the same body with the same key obeys Retry-After, never follows a 400, 401 or 402, and waits.
 
     Red: an arrival before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second less); a 400,
-    401 or 402 that is repeated; three retries in a row that start within 100 ms (divided by the run's time scale) of a
-    refusal by the provider or the network (the agent's own time-out is none); more than 30 attempts at one step.
+    401 or 402 that is repeated (a request for a summary: more than once); three retries in a row that start within
+    100 ms (divided by the run's time scale) of a refusal by the provider or the network (the agent's own time-out is
+    none); more than 30 attempts at one step.
 
     Fix: Wait as long as Retry-After asks, else for a growing time with jitter. Do not repeat a 400, 401 or 402. Stop
     after a few attempts.
@@ -43,6 +44,8 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
         for same in _repeated(calls):
             for rule in rules:
                 yield from rule(history, same)
+        for same in _repeated([call for call in judged(turn).calls if compacts(call)]):
+            yield from _hopeless_summaries(same)
         if any(not call.ok for call in calls):
             yield passed()
 
@@ -85,6 +88,15 @@ def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
             yield fail(says, (refused, again.arrived))
         elif refused.error == QUOTA:
             yield passed(f"request {call.number} was sent again unchanged, though the quota is used up")
+
+
+def _hopeless_summaries(same: Sequence[Call]) -> Iterator[Verdict]:
+    """A summary may be asked for once more, as where a full window is noticed twice in a turn."""
+    refused = [call for call in same if call.refused and call.refused.status in NEVER_AGAIN and _arrived(call)]
+    if len(refused) > 2 and refused[-1].refused is not None:
+        status = refused[-1].refused.status
+        says = f"a request for a summary was refused with {status} {len(refused)} times, and sent again unchanged"
+        yield fail(says, requests(refused))
 
 
 def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:

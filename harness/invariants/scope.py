@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
@@ -117,6 +118,11 @@ def refused_as_too_long(refused: RequestRefused) -> bool:
 def called_beside(history: History, after: int, before: int) -> bool:
     """Whether a background call, which may have made a summary, arrived between two events (by their ids)."""
     return any(not call.main and after < call.arrived.id < before for call in history.calls)
+
+
+def compacts(call: Call) -> bool:
+    """Whether the request asks for a summary in the place of messages."""
+    return call.arrived.background in COMPACTING and not call.arrived.side
 
 
 def before_stop(turn: Turn, events: Iterable[TurnEvent]) -> list[TurnEvent]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import find
@@ -14,6 +15,8 @@ from wedgehog.harness.scenario.model import Scenario
 
 ENDLESS = 5
 """A turn with so many times the allowed rounds is stopped in every run."""
+BESIDE = 150
+"""So many requests beside the conversation, with none of it between them, are endless in every run."""
 CERTAIN = 2
 """So many times the allowed number is too many, also without the calls that a busy machine explains."""
 
@@ -37,12 +40,19 @@ class CountBounds:
             return f"{paid:,} paid calls of one step"
         if self.calls is not None and (calls := sum(1 for _ in requests_of(history, turn))) > self.calls:
             return f"{calls:,} calls"
-        return ""
+        beside = _last_beside(history, turn)
+        return f"{beside:,} requests beside the conversation in a row" if beside > BESIDE else ""
 
 
 def requests_of(history: History, turn: int) -> Iterator[RequestArrived]:
     """The requests of a turn so far."""
     return (event for event in history.of(RequestArrived) if event.turn == turn)
+
+
+def _last_beside(history: History, turn: int) -> int:
+    """How many requests for a title, a summary or a check came last, with none of a conversation between them."""
+    last = reversed([*requests_of(history, turn)])
+    return sum(1 for _ in takewhile(lambda it: bool(it.background) and not it.side, last))
 
 
 def _paid_in_one_step(history: History, turn: int) -> int:
@@ -52,7 +62,7 @@ def _paid_in_one_step(history: History, turn: int) -> int:
 
 
 def count_bounds(scenario: Scenario, agent: AgentSpec, *, until_certain: bool) -> CountBounds:
-    """The counts at which a turn is stopped: endless rounds; with `until_certain` also what surely breaks a bound."""
+    """The counts at which a turn is stopped: what is endless; with `until_certain` also what surely breaks a bound."""
     most = CountBounds(ENDLESS * _greatest_rounds(scenario, agent))
     if not until_certain:
         return most

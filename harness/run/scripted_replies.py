@@ -88,7 +88,10 @@ class ScriptedReplies:
         if aside or structured:
             note = background_reply(conversation) if structured else self.script.aside(call, conversation)
             altered = self.injector.alter(call, note, context, on_script=True)
-            return self.injector.alter(call, altered, context, on_script=False)
+            said = self.injector.alter(call, altered, context, on_script=False)
+            if aside and place.turn and isinstance(said, Reply):
+                self.replies[call] = SentReply(said)
+            return said
         words = self._words(place, conversation)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():

@@ -49,6 +49,15 @@ def _too_many_calls(play: RunDraw) -> None:
     play.bounds["calls_per_turn"] = 60
 
 
+def _compacts_for_ever(play: RunDraw) -> None:
+    """One request for a summary after the other, and none of the conversation."""
+    play.tell.message()
+    for _ in range(31):
+        play.tell.reply(play.tell.ask(1, background="summary"), "They spoke of owls.")
+    play.tell.answer_step(1)
+    play.tell.end()
+
+
 def _storm_between_turns(play: RunDraw) -> None:
     """Many paid calls without an open turn."""
     play.tell.message()
@@ -221,7 +230,14 @@ def _certificate_checked(play: RunDraw) -> None:
 
 CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "certificate_checked": (_certificate_checked,),
-    "paid_call_bound": (_paid_too_often, _paid_for_nothing, _no_progress, _too_many_calls, _storm_between_turns),
+    "paid_call_bound": (
+        _paid_too_often,
+        _paid_for_nothing,
+        _no_progress,
+        _too_many_calls,
+        _compacts_for_ever,
+        _storm_between_turns,
+    ),
     "retry_discipline": (_ignores_retry_after, _hopeless_repeat, _hammering, _endless_attempts),
     "spend_bound": (_spend_bound,),
     "tool_call_pairing": (_tool_call_pairing,),

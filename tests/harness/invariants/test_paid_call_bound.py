@@ -147,3 +147,27 @@ def test_a_runaway_whose_history_grows_is_seen_by_a_specs_limit_and_by_its_round
     verdict = check("tool_round_bound", history, tool_rounds=25)
     assert (verdict.status, verdict.says) == ("fail", "turn 1 had 40 rounds of tool calls, 25 allowed")
     assert check("tool_round_bound", history).status == "pass"
+
+
+@pytest.mark.parametrize(
+    ("count", "kind", "between", "status"),
+    [
+        (31, "summary", False, "fail"),
+        (31, "compact", False, "fail"),
+        (30, "summary", False, "pass"),
+        (40, "title", False, "pass"),
+        (40, "summary", True, "pass"),
+    ],
+)
+def test_thirty_requests_for_a_summary_may_follow_each_other(count: int, kind: str, between: bool, status: str):
+    """A conversation may be summed up in parts, and again in each round; a title is none of it."""
+    tell = HistoryBuilder()
+    tell.message()
+    for at in range(count):
+        tell.reply(tell.ask(1, background=kind, body=f"part {at}"), "They spoke of owls.")
+        if between and at % 10 == 9:
+            tell.reply(tell.ask(1 + at // 10), "I go on.")
+    tell.answer_step(9)
+    verdict = check("paid_call_bound", tell.end().seal())
+    assert verdict.status == status
+    assert status == "pass" or verdict.says == f"turn 1: {count} requests for a summary in a row, 30 allowed"

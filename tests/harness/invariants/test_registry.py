@@ -76,7 +76,7 @@ def test_only_what_no_agent_promises_waits_to_be_asked():
             "paid_call_bound",
             {"per_stp": 5},
             "paid_call_bound has no parameter 'per_stp' (did you mean 'per_step'?); "
-            "it takes per_step, zero_output, calls_without_progress, calls_per_turn",
+            "it takes per_step, zero_output, compactions, calls_without_progress, calls_per_turn",
         ),
         (
             "error_surfaced",

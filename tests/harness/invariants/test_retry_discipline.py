@@ -177,3 +177,17 @@ def test_where_nothing_failed_there_is_nothing_to_judge():
     tell.message()
     tell.answer_step(1)
     assert check("retry_discipline", tell.end().seal()).status == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("count", "status", "body", "verdict"),
+    [(3, 400, "same", "fail"), (2, 400, "same", "nothing"), (5, 500, "same", "nothing"), (5, 400, "", "nothing")],
+)
+def test_a_summary_that_is_refused_may_be_asked_for_once_more(count: int, status: int, body: str, verdict: str):
+    """Five times the same is refused five times; a shorter one each time may be accepted."""
+    tell = HistoryBuilder()
+    tell.message()
+    for at in range(count):
+        tell.refuse(tell.ask(1, background="summary", body=body or f"shorter {at}"), status)
+    tell.answer_step(1)
+    assert check("retry_discipline", tell.end().seal()).status == verdict

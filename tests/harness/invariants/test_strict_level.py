@@ -97,6 +97,29 @@ def test_a_summary_in_the_place_of_messages_may_hold_them():
 
 
 @pytest.mark.parametrize(
+    ("kind", "words", "seen", "status"),
+    [
+        ("summary", "They spoke of owls.", (), "fail"),
+        ("compact", "They spoke of owls.", (1, 2, 3), "nothing"),
+        ("summary", '{"summary": "ok"}', (), "nothing"),
+        ("summary", "", (), "nothing"),
+        ("title", "Owls", (), "nothing"),
+    ],
+)
+def test_a_summary_that_is_paid_and_left_out_keeps_nothing(kind: str, words: str, seen: tuple[int, ...], status: str):
+    """A title says nothing of the turns, and what fills a schema can't be recognized."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    _answered(tell)
+    tell.message()
+    tell.reply(tell.ask(1, background=kind), words)
+    tell.reply(tell.ask(1, sees=(3,), replies=seen), "Done.")
+    verdict = check("history_kept", tell.end().seal())
+    assert verdict.status == status
+    assert status != "fail" or verdict.says.endswith("before, nor the summary of request 3")
+
+
+@pytest.mark.parametrize(
     ("refused", "more", "status"),
     [
         (503, {}, "fail"),
@@ -151,7 +174,7 @@ def test_a_summary_may_tell_of_a_turn_that_failed():
     tell.refuse(tell.ask(2, results=[tell.runs("2.1.1")]))
     tell.fails().message()
     tell.reply(tell.ask(1, background="summary"), "A tool ran.")
-    tell.reply(tell.ask(1, sees=(1, 3), replies=[1]), f"Done {tell.nonce}")
+    tell.reply(tell.ask(1, sees=(1, 3), replies=[1, 4]), f"Done {tell.nonce}")
     assert check("history_kept", tell.end().seal()).status == "pass"
 
 

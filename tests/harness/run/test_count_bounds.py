@@ -60,3 +60,19 @@ def test_a_turn_that_is_stopped_for_its_paid_calls_violates_the_bound():
     assert too_many == "27 paid calls of one step"
     verdict = check("paid_call_bound", tell.deadline(27, too_many=too_many).end("", ended="deadline").seal())
     assert (verdict.status, verdict.says) == ("fail", "step 1.1 was paid 27 times, 13 allowed")
+
+
+@pytest.mark.parametrize("about", [{"background": "summary"}, {"side": "subagent 1"}])
+def test_a_turn_that_only_asks_beside_its_conversation_is_stopped(about: dict[str, str]):
+    """In virtual time a loop without a pause has no end; a subagent's requests have bounds of their own."""
+    tell, counts = HistoryBuilder(), _counts({}, {}, until_certain=False)
+    tell.message()
+    tell.reply(tell.ask(1), "I go on.")
+    for _ in range(150):
+        tell.reply(tell.ask(1, **about), "They spoke of owls.")
+    assert counts.exceeded(tell._history, 1, 0) == ""
+    tell.reply(tell.ask(1, **about), "They spoke of owls.")
+    endless = "151 requests beside the conversation in a row"
+    assert counts.exceeded(tell._history, 1, 0) == (endless if "background" in about else "")
+    tell.reply(tell.ask(1), "I go on.")
+    assert counts.exceeded(tell._history, 1, 0) == ""

@@ -9,6 +9,7 @@ import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError
+from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript
 from wedgehog.harness.inject.injector import Injector
@@ -190,6 +191,15 @@ def test_a_request_tells_which_replies_it_carries(play: Any):
     it.answer(1, talk())
     carried = {text: it.replies_in(_with(text)) for text in ("Let me look.", "Thought: LET ME LOOK", "Let me", "")}
     assert carried == {"Let me look.": (1,), "Thought: LET ME LOOK": (1,), "Let me": (), "": ()}
+
+
+def test_the_words_of_a_summary_are_found_in_a_conversation(play: Any):
+    """A request without the agent's tools asks beside the conversation."""
+    it = play()
+    it.script.positions.shape = MainShape.of(talk())
+    aside = replace(talk("mk1q Summarize the conversation so far."), tools=())
+    (words,) = it.answer(2, aside).items
+    assert it.replies_in(_with(f"What was said before: {words.text}")) == (2,)
 
 
 def test_a_reply_that_stands_in_two_messages_is_told_if_it_came_once(play: Any):

@@ -1,0 +1,142 @@
+"""Agents that shorten a long conversation, for virtual time: those in SOUND are correct, each other has one bug."""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from delegating_agents import MOST_TOKENS, ROUNDS, Agent, Anthropic, ModelError, OpenAI
+
+TOO_LONG = re.compile(r"too long|context (length|window)|maximum context", re.IGNORECASE)
+ONE_WORDING = re.compile(r"prompt is too long")
+ASKED_AGAIN = 5
+
+
+class Compacting(Agent):
+    """Shortens when the model reports many tokens, and when it refuses a request for its length."""
+
+    async def run(self, talk, sub=False):
+        words = ""
+        for _ in range(ROUNDS):
+            while self.used > MOST_TOKENS:
+                await self._shorter(talk)
+                self.used = self.used if self.bug == "keeps the old count" else 0
+            words, calls = await self._asked_within(talk)
+            if calls:
+                talk.add_results(await self._results(calls))
+            elif self.used > MOST_TOKENS and self.bug == "goes on after an answer":
+                await self._shorter(talk)
+                talk.add_user("Continue if there is more to do.")
+            else:
+                return words
+        raise ModelError("Error: stopped at the limit of tool rounds")
+
+    async def _asked_within(self, talk):
+        try:
+            return await self._asked(talk, False)
+        except ModelError as refused:
+            known = ONE_WORDING if self.bug == "knows one wording" else TOO_LONG
+            if not known.search(str(refused)):
+                raise
+        await self._shorter(talk)
+        return await self._asked(talk, False)
+
+    async def _shorter(self, talk):
+        """A summary in the place of the messages, and the message that waits for its answer."""
+        words = await self._summary(talk.said)
+        talk.said[:] = self.wire([]).said
+        talk.add_user(self._opening("" if self.bug == "drops the summary" else words))
+
+    def _opening(self, words):
+        return f"What was said before: {words}\nThe message that waits for its answer: {self.asked}"
+
+    async def _summary(self, said):
+        told = "\n".join(json.dumps(message) for message in said)
+        asks = self.wire([])
+        asks.add_user(f"Summarize the conversation so far, with all that is needed to go on:\n{told}")
+        try:
+            words, _ = asks.add_reply(await self._summarized(asks))
+        except (ModelError, ValueError, KeyError, IndexError):
+            return "Earlier messages had to be left out."
+        return words
+
+    async def _summarized(self, asks):
+        for _ in range(ASKED_AGAIN if self.bug == "asks the same again" else 0):
+            try:
+                return await self._post(asks, 20, tries=1)
+            except ModelError:
+                continue
+        return await self._post(asks, 20, tries=2)
+
+
+class KeepsTheEnd(Compacting):
+    """A summary of all but the last messages, which stay as they are."""
+
+    async def _shorter(self, talk):
+        said = talk.said
+        first = len(self.wire([]).said)
+        cut = max(first, len(said) - 3)
+        while self.bug != "cuts between call and result" and cut > first and _is_result(said[cut]):
+            cut -= 1
+        words = await self._summary(said[:cut])
+        kept = said[cut:]
+        talk.said[:] = self.wire([]).said
+        talk.add_user(self._opening(words))
+        if kept and kept[0]["role"] == "user" and not _is_result(kept[0]):
+            kept = kept[1:]
+        talk.said += kept
+
+
+class BeforeTheMessage(Compacting):
+    """Looks at the length once, before it takes the next message."""
+
+    async def run(self, talk, sub=False):
+        if self.used > MOST_TOKENS:
+            await self._shorter(talk)
+        self.used = 0
+        for _ in range(ROUNDS):
+            words, calls = await self._asked_within(talk)
+            if not calls:
+                return words
+            talk.add_results(await self._results(calls))
+        raise ModelError("Error: stopped at the limit of tool rounds")
+
+
+class DropsOutputs(Compacting):
+    """Asks nobody: the results of tools go, and what was said stays."""
+
+    async def _shorter(self, talk):
+        for message in talk.said[:-1]:
+            if message["role"] == "tool":
+                message["content"] = "(dropped)"
+            elif _is_result(message):
+                for part in message["content"]:
+                    part["content"] = "(dropped)"
+
+
+def _is_result(message):
+    parts = message["content"] if isinstance(message["content"], list) else []
+    return message["role"] == "tool" or any(part.get("type") == "tool_result" for part in parts)
+
+
+def _agent(kind, wire, bug=""):
+    async def answer(message, *, session_dir, llm_url, key):
+        return await kind(wire, llm_url, key, bug=bug).answer(message, session_dir)
+
+    return answer
+
+
+summarizes = _agent(Compacting, Anthropic)
+summarizes_on_chat = _agent(Compacting, OpenAI)
+keeps_the_end = _agent(KeepsTheEnd, Anthropic)
+drops_outputs = _agent(DropsOutputs, OpenAI)
+before_the_message = _agent(BeforeTheMessage, Anthropic)
+
+keeps_the_old_count = _agent(Compacting, Anthropic, "keeps the old count")
+goes_on_after_an_answer = _agent(Compacting, OpenAI, "goes on after an answer")
+drops_the_summary = _agent(Compacting, Anthropic, "drops the summary")
+cuts_between_call_and_result = _agent(KeepsTheEnd, Anthropic, "cuts between call and result")
+knows_one_wording = _agent(Compacting, OpenAI, "knows one wording")
+starts_anew = _agent(BeforeTheMessage, Anthropic, "drops the summary")
+asks_the_same_again = _agent(Compacting, Anthropic, "asks the same again")
