@@ -70,6 +70,11 @@ def args_of(call: ToolCall) -> dict[str, Any] | None:
     return dict(call.args) if call.raw_args is None else json_object(call.raw_args.encode(errors="replace"))
 
 
+def carries_all(call: ToolCall) -> bool:
+    """Return True if the text that is sent holds all arguments of a call, perhaps with other characters around them."""
+    return call.raw_args is None or (bool(call.args) and arguments(call.args, None) in call.raw_args)
+
+
 class Meter:
     """Distributes a reply's output tokens over its characters, to count the tokens that each frame delivers.
 

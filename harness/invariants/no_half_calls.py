@@ -16,7 +16,7 @@ def no_half_calls(history: History) -> Iterator[Verdict]:
 
     Half a command is another command (`rm -rf /tmp/x` cut after the slash). Judged by the command's own beacon, or by a
     shell that says in the call's result that its command breaks off. A retried step offers the same call again, so only
-    what happens before a whole one arrived counts.
+    what happens before a whole one arrived counts. Whole arguments in a fence or a list are no half call.
 
     Fix: Start a tool only after the reply's last event has arrived and its arguments parse as JSON. Discard all
     tool calls of a reply that broke off.
@@ -28,7 +28,7 @@ def no_half_calls(history: History) -> Iterator[Verdict]:
             whole.setdefault(offered.token, []).append(call)
 
     for call, offered in offers:
-        if offered.whole or call.ended is None:
+        if offered.whole or offered.wrapped or call.ended is None:
             continue
         sign = next((it for it in _signs(history, offered.token) if it.id > call.arrived.id), None)
         if sign is None or any(other.arrived.id < sign.id for other in whole.get(offered.token, [])):

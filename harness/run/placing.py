@@ -9,7 +9,7 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.turns import spoken
-from wedgehog.fake_llm.usage import output_tokens
+from wedgehog.fake_llm.usage import carries_all, output_tokens
 from wedgehog.harness.record.events.call import ToolCallOffered
 
 
@@ -40,9 +40,13 @@ class SentReply:
         """Its tool calls; those behind the last of the `blocks` that arrived whole were cut."""
         places = [index for index, item in enumerate(self.blocks) if isinstance(item, ToolCall)]
         return tuple(
-            ToolCallOffered(token, name, whole and place < blocks)
+            ToolCallOffered(token, name, whole and place < blocks, wrapped=place < blocks and self._wrapped(place))
             for place, (token, name, whole) in zip(places, self.offers, strict=False)
         )
+
+    def _wrapped(self, place: int) -> bool:
+        call = self.blocks[place]
+        return isinstance(call, ToolCall) and call.raw_args is not None and carries_all(call)
 
 
 class Placing(Protocol):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
+from wedgehog.fake_llm.usage import carries_all
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject.injector import Injector
@@ -161,8 +162,8 @@ class RunServices:
     def offered(self, call: ToolCall) -> None:
         """The model makes this tool call, whose id begins with its token."""
         if self._host is not None:
-            whole = call.raw_args is None
-            self._host.offers.add(call.id.rpartition("a")[0], call.name, call.args if whole else None)
+            args = call.args if carries_all(call) else None
+            self._host.offers.add(call.id.rpartition("a")[0], call.name, args)
 
     def called(self, tool: str, token: str, server: int) -> None:
         """A server of the tool host was called."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall
+from wedgehog.fake_llm.usage import arguments
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
@@ -36,6 +37,7 @@ class ToolCallsFault(ReplyFault):
 class GarbageArguments(ToolCallsFault):
     """Every tool call of the reply has arguments that are no JSON (`prose`, `fenced`, `unclosed`), or the wrong JSON.
 
+    `unclosed` lacks the last character of the last text too: an agent that closes the JSON runs half a command.
     `list`: an array around them. `wrong_types`: numbers where texts belong. `none`: not a character.
     """
 
@@ -48,13 +50,13 @@ class GarbageArguments(ToolCallsFault):
 
     def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
         """The same call with arguments that are sent verbatim."""
-        return replace(call, raw_args=_GARBAGE[self.kind](call.args, json.dumps(call.args, ensure_ascii=False)))
+        return replace(call, raw_args=_GARBAGE[self.kind](call.args, arguments(call.args, None)))
 
 
 _GARBAGE: dict[str, Callable[[Mapping[str, Any], str], str]] = {
     "prose": lambda args, text: f"I will call it with {', '.join(args) or 'nothing'} as you asked.",
     "fenced": lambda args, text: f"```json\n{text}\n```",
-    "unclosed": lambda args, text: text[:-1],
+    "unclosed": lambda args, text: text[: max(1, text.rfind('"') - 1)],
     "list": lambda args, text: f"[{text}]",
     "wrong_types": lambda args, text: json.dumps(
         {name: 7 if isinstance(value, str) else str(value) for name, value in args.items()}

@@ -105,6 +105,8 @@ class ToolCallOffered:
     name: str
     whole: bool
     """All arguments were delivered uncut."""
+    wrapped: bool = False
+    """All arguments were delivered uncut, but with other characters around them: a fence, a list."""
 
 
 class ReplyEnded(Event):

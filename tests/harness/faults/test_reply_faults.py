@@ -178,9 +178,9 @@ def test_a_near_miss_is_no_tool_that_was_advertised(do, tools, name):
     ("kind", "raw"),
     [
         ("prose", "I will call it with command as you asked."),
-        ("fenced", '```json\n{"command": "ls"}\n```'),
-        ("unclosed", '{"command": "ls"'),
-        ("list", '[{"command": "ls"}]'),
+        ("fenced", '```json\n{"command":"ls"}\n```'),
+        ("unclosed", '{"command":"l'),
+        ("list", '[{"command":"ls"}]'),
         ("wrong_types", '{"command": 7}'),
         ("none", ""),
     ],
@@ -188,6 +188,13 @@ def test_a_near_miss_is_no_tool_that_was_advertised(do, tools, name):
 def test_garbage_arguments_are_sent_verbatim(kind, raw):
     """The call keeps its name and its id; only its arguments make no sense."""
     assert harmed({"garbage_arguments": kind}).items == (LOOK, replace(LIST, raw_args=raw))
+
+
+@pytest.mark.parametrize(("command", "left"), [("ls", '"l'), ('say "ls"', '"say \\"ls\\'), ("", "")])
+def test_who_closes_unclosed_arguments_gets_less_than_the_model_wrote(command: str, left: str):
+    """A parser that only adds the braces would change nothing if nothing but a brace were missing."""
+    said = harmed({"garbage_arguments": "unclosed"}, Reply((ToolCall("shell", {"command": command}),))).items[0]
+    assert said.raw_args == f'{{"command":{left}'
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.call import ReplyEnded, ReplyStarted, ToolCallOffered
 from wedgehog.harness.run.result_signs import shells_words
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
@@ -30,6 +31,31 @@ def test_a_call_cut_at_max_tokens_that_runs_fails_alike():
     (token,) = tell.reply(tell.ask(1), tools=[False], stop="max_tokens")
     tell.starts(token)
     assert check("no_half_calls", tell.fails().seal()).status == "fail"
+
+
+@pytest.mark.parametrize(("wrapped", "status"), [(True, "nothing"), (False, "fail")])
+def test_a_call_in_a_fence_that_runs_is_no_half_call(wrapped: bool, status: str):
+    """All of it arrived; to take the fence off is an agent's own choice."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    offered = (ToolCallOffered("1.1.1", "shell", whole=False, wrapped=wrapped),)
+    tell.add(ReplyStarted(call=call, input_tokens=10))
+    tell.add(
+        ReplyEnded(
+            call=call,
+            how="complete",
+            stop="tool",
+            output_tokens=5,
+            tokens_delivered=5,
+            body_bytes=50,
+            bytes_delivered=50,
+            blocks_delivered=1,
+            tool_calls=offered,
+        )
+    )
+    tell.starts("1.1.1")
+    assert check("no_half_calls", tell.fails().seal()).status == status
 
 
 def test_a_cut_call_that_is_asked_for_again_and_then_runs_passes():

@@ -13,6 +13,7 @@ from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript
 from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.record.events.call import ToolCallOffered
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import SentReply
@@ -72,6 +73,18 @@ def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
     reply = it.answer(1, talk())
     assert reply.stop == "max_tokens" and reply.items[1].raw_args == '{"com'
     assert it.sent(1).offers == [("1.1.1", "bash", False)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrapped"),
+    [("prose", False), ("fenced", True), ("unclosed", False), ("list", True), ("wrong_types", False), ("none", False)],
+)
+def test_whole_arguments_with_other_characters_around_them_are_known(play: Any, kind: str, wrapped: bool):
+    """An agent that takes a fence or a list off runs the command that the model wrote, and not half of one."""
+    it = play({"do": {"garbage_arguments": kind}})
+    it.answer(1, talk())
+    assert it.sent(1).offered(2) == (ToolCallOffered("1.1.1", "bash", whole=False, wrapped=wrapped),)
+    assert not it.sent(1).offered(1)[0].wrapped, "it was cut"
 
 
 def test_the_recorder_knows_only_the_rest_of_a_reply_that_the_client_continues(play: Any):
