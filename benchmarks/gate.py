@@ -25,7 +25,10 @@ KEPT: Final = Path(__file__).with_name("gate_turns.json")
 TURN: Final = ("turn_s", "turn_least_s")
 OTHERS: Final = ("other_turns_s", "other_turns_least_s")
 TIMES: Final = (*TURN, *OTHERS, "start_s", "start_least_s")
-NUMBERS: Final = ("paid_calls", "usd", *TIMES)
+RECOVERY: Final = {"recovery_calls": 1.0, "recovery_usd": 0.000018}
+"""What the same agent paid in runs of later; the campaigns were played before it was kept."""
+THREE_CALLS: Final = 3.0
+NUMBERS: Final = ("paid_calls", "usd", *RECOVERY, *TIMES)
 CELLS: Final = 40
 PAIRS: Final = 200
 SLOWER: Final = 1.3
@@ -67,7 +70,8 @@ def kept_campaigns() -> list[Side]:
 
 
 def _cell(name: str, numbers: Mapping[str, Any]) -> PlayedCell:
-    return PlayedCell(name, "mine", numbers["results"], **{key: tuple(numbers[key]) for key in NUMBERS})
+    kept = {key: [value] * len(numbers["turn_s"]) for key, value in RECOVERY.items()} | numbers
+    return PlayedCell(name, "mine", numbers["results"], **{key: tuple(kept[key]) for key in NUMBERS})
 
 
 def first(side: Side, repeats: int) -> Side:
@@ -104,8 +108,14 @@ def _noisy(cell: PlayedCell, draw: random.Random, noise: float) -> PlayedCell:
         return cell
     factors = [draw.lognormvariate(0.0, noise) for _ in cell.turn_s]
     times = {name: tuple(map(_product, getattr(cell, name), factors)) for name in TIMES}
-    calls = tuple(float(max(1, round(value * factor))) for value, factor in zip(cell.paid_calls, factors, strict=True))
-    return replace(cell, paid_calls=calls, usd=tuple(map(_product, cell.usd, factors)), **times)
+    calls, usd = _counts(cell.paid_calls, factors), tuple(map(_product, cell.usd, factors))
+    others = [draw.lognormvariate(0.0, noise) for _ in cell.turn_s]
+    recovery = _counts(cell.recovery_calls, others), tuple(map(_product, cell.recovery_usd, others))
+    return replace(cell, paid_calls=calls, usd=usd, **dict(zip(RECOVERY, recovery, strict=True)), **times)
+
+
+def _counts(values: Sequence[float], factors: Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(max(1, round(value * factor))) for value, factor in zip(values, factors, strict=True))
 
 
 def _product(value: float, factor: float) -> float:
@@ -139,6 +149,11 @@ def others_slower(cell: PlayedCell) -> PlayedCell:
 
 def _longer(cell: PlayedCell, names: Iterable[str], times: float) -> PlayedCell:
     return replace(cell, **{name: tuple(value * times for value in getattr(cell, name)) for name in names})
+
+
+def recovery_dearer(cell: PlayedCell) -> PlayedCell:
+    """The same cell with a recovery message that costs three times as much."""
+    return _longer(cell, RECOVERY, THREE_CALLS)
 
 
 def found_all_slower(pool: Mapping[str, PlayedCell], draw: random.Random, repeats: int) -> tuple[int, float]:
@@ -176,7 +191,8 @@ def alike(cell: PlayedCell, spread: float, draw: random.Random, turn_s: float = 
         return tuple(typical_s * draw.lognormvariate(0.0, spread) for _ in range(ALIKE_REPEATS))
 
     made = replace(cell, scenario=ALIKE, results={"passed": ALIKE_REPEATS})
-    made = replace(made, paid_calls=(1.0,) * ALIKE_REPEATS, usd=(0.0,) * ALIKE_REPEATS)
+    constant = {"paid_calls": 1.0, "usd": 0.0, **RECOVERY}
+    made = replace(made, **{name: (value,) * ALIKE_REPEATS for name, value in constant.items()})
     for names, typical_s in ((TURN, turn_s), (OTHERS, 0.3), (("start_s", "start_least_s"), 0.3)):
         made = replace(made, **dict.fromkeys(names, times(typical_s)))
     return {ALIKE: made}
@@ -192,6 +208,10 @@ def rows(campaigns: Sequence[Side]) -> Iterator[Row]:
     yield from _alarms_of_played(campaigns)
     for noise, repeats in product((0.0, 0.3), (1, 3, 10)):
         yield f"false alarms, 40 cells, {repeats} repeats, noise {noise:.0%}", partial(_alarms, pool, repeats, noise)
+    dearer = {name: _longer(cell, RECOVERY, THREE_CALLS) for name, cell in pool.items()}
+    for repeats in (1, 3, 10):
+        says = f"the same with recoveries of 3 calls, {repeats} repeats, noise 30%"
+        yield says, partial(_alarms, dearer, repeats, 0.3)
     for slowed in ("stall-once", "slow-2"):
         yield (
             f"30 % slower, played turns of {slowed}, 10 repeats",
@@ -228,6 +248,9 @@ def _found_in_simulated(cell: PlayedCell) -> Iterator[Row]:
     for spread in (0.05, 0.3):
         says = f"others 5 times slower, spread {spread:.0%}, 10 repeats"
         yield says, lambda draw, it=spread: found_slower(alike(cell, it, draw), draw, 10, change=others_slower)
+    for repeats in (3, 10):
+        says = f"recovery 3 times dearer, {repeats} repeats"
+        yield says, lambda draw, it=repeats: found_slower(alike(cell, 0.05, draw), draw, it, change=recovery_dearer)
     for spread, repeats in ((0.05, 1), (0.05, 3), (0.1, 1), (0.1, 3)):
         says = f"all 30 % slower, spread {spread:.0%}, {repeats} repeats"
         yield says, lambda draw, it=(spread, repeats): found_all_slower(alike(cell, it[0], draw), draw, it[1])

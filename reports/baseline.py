@@ -1,6 +1,6 @@
 """A baseline: a small YAML file in the user's repository with the results of a run, to compare later runs with."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +27,12 @@ Number = Annotated[int | float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 Numbers = Number | list[Number] | Literal["unknown"]
 """One number, if all repeats have the same; `unknown`: it was not measured."""
 TIMES = ("start_s", "turn_s", "other_turns_s")
-MEASURED = ("paid_calls", "usd", *TIMES)
+DIGITS: Mapping[str, int] = {"paid_calls": 0, "usd": 6, "recovery_calls": 0, "recovery_usd": 6} | dict.fromkeys(
+    TIMES, 3
+)
+"""The measured keys of a cell, and how many decimals are written."""
+NOT_IN_EACH_REPEAT = ("start_s", "recovery_calls", "recovery_usd")
+"""A repeat without a request has no start, and one without a recovery message no cost of it."""
 
 
 class _Strict(BaseModel):
@@ -43,6 +48,8 @@ class BaselineCell(_Strict):
     )
     """One word, or the number of repeats for each."""
     repeats: Annotated[int, Field(ge=1, le=LARGEST)] = 1
+    expected_fails: Annotated[int, Field(ge=0, le=LARGEST)] = 0
+    """How many of the passed repeats are fails that the scenario expects; older files do not say."""
     violated: list[str] = []
     paid_calls: Numbers
     usd: Numbers
@@ -51,12 +58,15 @@ class BaselineCell(_Strict):
     turn_s: Numbers
     other_turns_s: Numbers | None = None
     """All turns but the longest, with the recovery message. None: the file is of before it was measured."""
+    recovery_calls: Numbers | None = None
+    """Of the recovery message alone. Fewer than `repeats` if some had none. None: the file is of before it was kept."""
+    recovery_usd: Numbers | None = None
     bound_s: Number | None = None
     """The time that a turn may take. None: the file is of before it was kept, or repeats had several."""
 
     @model_validator(mode="after")
     def _one_for_each_repeat(self) -> Self:
-        found = [((name,), said) for name in MEASURED if (said := self._wrong_length(name))]
+        found = [((name,), said) for name in DIGITS if (said := self._wrong_length(name))]
         if isinstance(self.result, dict) and sum(self.result.values()) != self.repeats:
             says = f"'result': expected {self.repeats} in all, as 'repeats' says, found {sum(self.result.values())}"
             found.insert(0, (("result",), says))
@@ -66,7 +76,7 @@ class BaselineCell(_Strict):
 
     def _wrong_length(self, name: str) -> str:
         values = getattr(self, name)
-        fewest = 1 if name == "start_s" else self.repeats
+        fewest = 1 if name in NOT_IN_EACH_REPEAT else self.repeats
         if not isinstance(values, list) or fewest <= len(values) <= self.repeats:
             return ""
         return f"'{name}': expected one number, or one for each of {self.repeats} repeats, found {len(values)}"
@@ -80,6 +90,8 @@ class Floors(_Strict):
     start_s: Number | None = None
     turn_s: Number | None = None
     other_turns_s: Number | None = None
+    recovery_calls: Number | None = None
+    recovery_usd: Number | None = None
 
 
 class Baseline(_Strict):
@@ -189,28 +201,19 @@ def _written(cell: PlayedCell) -> BaselineCell:
     return BaselineCell(
         result=next(iter(results)) if len(results) == 1 else results,  # type: ignore[arg-type]
         repeats=cell.decided,
+        expected_fails=cell.expected_fails,
         violated=list(cell.violated),
-        paid_calls=_folded(cell.paid_calls, cell.decided, 0),
-        usd=_folded(cell.usd, cell.decided, 6),
-        start_s=_starts(cell),
-        turn_s=_folded(cell.turn_s, cell.decided, 3),
-        other_turns_s=_folded(cell.other_turns_s, cell.decided, 3),
         bound_s=cell.bound_s,
+        **{name: _folded(cell, name) for name in DIGITS},
     )
 
 
-def _starts(cell: PlayedCell) -> Numbers:
-    """One number only if every repeat has it, so that the file tells how many have a start."""
-    if 0 < len(cell.start_s) < cell.decided:
-        return [round(value, 3) for value in cell.start_s]
-    return _folded(cell.start_s, cell.decided, 3)
-
-
-def _folded(values: Iterable[float], repeats: int, digits: int) -> Numbers:
-    rounded = [round(value, digits) if digits else round(value) for value in values]
-    if len(rounded) != repeats:
+def _folded(cell: PlayedCell, name: str) -> Numbers:
+    """One number only if every repeat has it, so that the file tells how many have one."""
+    rounded = [round(value, DIGITS[name] or None) for value in getattr(cell, name)]
+    if not rounded or (len(rounded) < cell.decided and name not in NOT_IN_EACH_REPEAT):
         return "unknown"
-    return rounded[0] if len(set(rounded)) == 1 else rounded
+    return rounded[0] if len(rounded) == cell.decided and len(set(rounded)) == 1 else rounded
 
 
 def _played(scenario: str, agent: str, cell: BaselineCell) -> PlayedCell:
@@ -219,12 +222,15 @@ def _played(scenario: str, agent: str, cell: BaselineCell) -> PlayedCell:
         scenario,
         agent,
         {str(name): number for name, number in results.items()},
+        cell.expected_fails,
         tuple(cell.violated),
         paid_calls=_unfolded(cell.paid_calls, cell.repeats),
         usd=_unfolded(cell.usd, cell.repeats),
         start_s=_unfolded(cell.start_s, cell.repeats),
         turn_s=_unfolded(cell.turn_s, cell.repeats),
         other_turns_s=_unfolded(cell.other_turns_s, cell.repeats),
+        recovery_calls=_unfolded(cell.recovery_calls, cell.repeats),
+        recovery_usd=_unfolded(cell.recovery_usd, cell.repeats),
         bound_s=cell.bound_s,
     )
 

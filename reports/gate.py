@@ -29,7 +29,12 @@ MOST_LINES = 60
 MOST_CHARS = 300
 """The most characters of a sentence in it, and of an annotation."""
 NOTHING_PLAYED = "the run"
-ADDED_LATER = {"start_s": "starts", "other_turns_s": "turns beside the longest", "bound_s": "bounds of turns"}
+ADDED_LATER = {
+    "start_s": "starts",
+    "other_turns_s": "turns beside the longest",
+    "recovery_calls": "calls and cost of recovery messages",
+    "bound_s": "bounds of turns",
+}
 """Keys of a cell that older baselines do not have, in words."""
 WORDS = {**KIND_WORDS, "new": "without a baseline", "gone": "not played"}
 _ANNOTATIONS: dict[DifferenceKind, str] = {

@@ -7,7 +7,7 @@ from typing import Any
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.ledger import Ledger, Tally, played_ledger
+from wedgehog.harness.record.ledger import Ledger, Tally, ledger_of, played_ledger
 from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
@@ -37,6 +37,10 @@ class RunNumbers:
     """All turns but the longest, with the recovery message; None if no turn ended."""
     other_turns_least_s: float | None = None
     """The same without the waits for a processor."""
+    recovery_calls: int | None = None
+    """The paid calls of the recovery message; None if none was sent."""
+    recovery_usd: float | None = None
+    """What they cost; None too if a price is unknown."""
     recorded: bool = True
     """Whether anything happened."""
     bound_s: float | None = None
@@ -50,6 +54,7 @@ class RunNumbers:
 def numbers_of(history: History) -> RunNumbers:
     """The numbers of one history."""
     lasted_s = history.events[-1].at_s if history.events else 0.0
+    recovery = recovery_tally(history)
     return RunNumbers(
         _columns(history),
         tuple(times(history)),
@@ -58,6 +63,8 @@ def numbers_of(history: History) -> RunNumbers:
         longest_start_s(history, without_waits=True),
         _rounded(other_turns_s(history)),
         other_turns_s(history, without_waits=True),
+        recovery.accepted if recovery else None,
+        recovery.cost_usd if recovery else None,
         bool(history.events),
         history.run.turn_s,
     )
@@ -220,6 +227,13 @@ def wasted_usd(history: History) -> float | None:
     spent = played_ledger(history)
     wasted = [call for call in history.played_calls if call.paid and not call.progressed]
     return sum((spent.call(call.number) for call in wasted), Tally()).cost_usd
+
+
+def recovery_tally(history: History) -> Tally | None:
+    """The calls of the recovery message; None if none was sent."""
+    turns = [turn.number for turn in history.turns if turn.recovery]
+    spent = ledger_of(history).turns
+    return sum((spent.get(number, Tally()) for number in turns), Tally()) if turns else None
 
 
 def harmed_answered(history: History) -> bool | None:

@@ -30,6 +30,8 @@ class PlayedCell:
     agent: str
     results: Mapping[str, int]
     """How many repeats ended so: `{passed: 2, failed: 1}`."""
+    expected_fails: int = 0
+    """How many of the passed repeats are fails that the scenario expects."""
     violated: tuple[str, ...] = ()
     always_violated: tuple[str, ...] = ()
     """What each failed repeat violates; not kept in a baseline."""
@@ -41,6 +43,9 @@ class PlayedCell:
     other_turns_s: tuple[float, ...] = ()
     """All turns but the longest, with the recovery message."""
     other_turns_least_s: tuple[float, ...] = ()
+    recovery_calls: tuple[float, ...] = ()
+    """One per decided repeat that had a recovery message."""
+    recovery_usd: tuple[float, ...] = ()
     start_s: tuple[float, ...] = ()
     """One per decided repeat that has a start; a repeat without a request has none."""
     start_least_s: tuple[float, ...] = ()
@@ -65,6 +70,11 @@ class PlayedCell:
     def undecided(self) -> int:
         """The repeats that are inconclusive or an error."""
         return sum(self.results.get(name, 0) for name in UNDECIDED)
+
+    @property
+    def is_pass(self) -> bool:
+        """Whether each repeat passed; an expected fail is no pass."""
+        return self.worst == "passed" and not self.undecided and not self.expected_fails
 
     @property
     def failures(self) -> tuple[float, ...]:
@@ -101,10 +111,12 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         numbers[run.folder] for run in runs if category(run.judgement) in DECIDED and numbers[run.folder].recorded
     ]
     rows, started = [it.columns for it in decided], [it for it in decided if it.columns["start_s"] is not None]
+    recovered = [it for it in decided if it.recovery_calls is not None]
     failed = [run.judgement for run in runs if category(run.judgement) == "failed"]
     return PlayedCell(
         *key,
         results=Counter(category(run.judgement) for run in runs),
+        expected_fails=sum(run.judgement.verdict == "fail" for run in runs if category(run.judgement) == "passed"),
         violated=tuple(sorted({name for run in runs for name in run.judgement.violated})),
         always_violated=_in_each([judged.violated for judged in failed]),
         paid_calls=_column(rows, "paid_calls"),
@@ -113,6 +125,8 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         turn_least_s=_whole([it.turn_least_s for it in decided]),
         other_turns_s=_whole([it.other_turns_s for it in decided]),
         other_turns_least_s=_whole([it.other_turns_least_s for it in decided]),
+        recovery_calls=_whole([it.recovery_calls for it in recovered]),
+        recovery_usd=_whole([it.recovery_usd for it in recovered]),
         start_s=_column([it.columns for it in started], "start_s"),
         start_least_s=_whole([it.start_least_s for it in started]),
         bound_s=_common({it.bound_s for it in decided}),

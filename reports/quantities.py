@@ -47,8 +47,16 @@ class Quantity:
         return max(self.floor, self.floor_share * low)
 
 
-def _calls(number: float) -> str:
+def _calls(name: str, calls: OfCell) -> Quantity:
+    return Quantity(name, calls, calls, _counted, floor=1, margin=2, times=1.5, few_margin=4, few_times=2.0)
+
+
+def _counted(number: float) -> str:
     return count(number) if number == round(number) else f"{number:,.1f}"
+
+
+def _cost(name: str, usd: OfCell) -> Quantity:
+    return Quantity(name, usd, usd, money, floor=0.001, margin=0.02, times=1.5, few_margin=0.05, few_times=2.0)
 
 
 def _without_waits(times: Sequence[float], least: Sequence[float]) -> Sequence[float]:
@@ -83,28 +91,10 @@ def _time(
 
 
 QUANTITIES: Mapping[str, Quantity] = {
-    "paid_calls": Quantity(
-        "paid calls",
-        lambda it: it.paid_calls,
-        lambda it: it.paid_calls,
-        _calls,
-        floor=1,
-        margin=2,
-        times=1.5,
-        few_margin=4,
-        few_times=2.0,
-    ),
-    "usd": Quantity(
-        "cost",
-        lambda it: it.usd,
-        lambda it: it.usd,
-        money,
-        floor=0.001,
-        margin=0.02,
-        times=1.5,
-        few_margin=0.05,
-        few_times=2.0,
-    ),
+    "paid_calls": _calls("paid calls", lambda it: it.paid_calls),
+    "usd": _cost("cost", lambda it: it.usd),
+    "recovery_calls": _calls("recovery calls", lambda it: it.recovery_calls),
+    "recovery_usd": _cost("recovery cost", lambda it: it.recovery_usd),
     "start_s": _time("start", lambda it: it.start_s, lambda it: it.start_least_s, together=True),
     "turn_s": _time("longest turn", lambda it: it.turn_s, lambda it: it.turn_least_s),
     "other_turns_s": _time(

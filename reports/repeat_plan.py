@@ -2,13 +2,12 @@
 
 import random
 import statistics
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from math import exp, log
 
 from wedgehog.reports.baseline import Baseline
 from wedgehog.reports.played_cells import Key, PlayedCell
-from wedgehog.reports.quantities import QUANTITIES
+from wedgehog.reports.quantities import QUANTITIES, Quantity
 from wedgehog.reports.rank_test import rank_test, repeats_needed
 from wedgehog.reports.words import many, seconds
 
@@ -41,11 +40,19 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Itera
 
 
 def _tests(known: Sequence[PlayedCell]) -> int:
-    """One for each number of a cell, and one for each number of all cells of an agent."""
-    each = sum(not quantity.together for quantity in QUANTITIES.values())
-    pooled = sum(quantity.pooled for quantity in QUANTITIES.values())
-    agents = Counter(cell.agent for cell in known).values()
-    return len(known) * each + sum(pooled if cells > 1 else len(QUANTITIES) - each for cells in agents)
+    """One for each number that the baseline has of a cell, and one for each number of all cells of an agent."""
+    alone = sum(bool(it.of(cell)) and not it.together for cell in known for it in QUANTITIES.values())
+    together = 0
+    for agent in {cell.agent for cell in known}:
+        cells = [cell for cell in known if cell.agent == agent]
+        together += sum(_is_compared_together(it, cells) for it in QUANTITIES.values())
+    return alone + together
+
+
+def _is_compared_together(quantity: Quantity, cells: Sequence[PlayedCell]) -> bool:
+    """Whether these cells of an agent have a test of all of them; one cell alone has it only for a start."""
+    have = sum(bool(quantity.of(cell)) for cell in cells)
+    return quantity.pooled and have >= (1 if quantity.together else 2)
 
 
 def _for_test(kept: int, repeat: int, tests: int, rate: float) -> str:

@@ -66,7 +66,7 @@ def total_lines(cells: Iterable[PlayedCell]) -> Iterator[str]:
 
 
 def _total(cells: list[PlayedCell]) -> str:
-    passed = sum(cell.worst == "passed" and not cell.undecided for cell in cells)
+    passed = sum(cell.is_pass for cell in cells)
     usd = [median(cell.usd) for cell in cells if cell.usd]
     spent = money(sum(usd)) if len(usd) == sum(bool(cell.decided) for cell in cells) else "cost unknown"
     calls = sum(median(cell.paid_calls) for cell in cells if cell.paid_calls)

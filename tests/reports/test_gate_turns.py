@@ -70,7 +70,7 @@ def test_a_baseline_without_the_other_turns_is_taken_with_a_note(tmp_path):
     campaign.run(judgement("s", "mine"), turns_of(3.0, 0.5, 0.4))
     path = tmp_path / "kept.yaml"
     write_baseline(baseline_of(campaign), path)
-    assert ", other_turns_s: 0.9}" in path.read_text()
+    assert ", other_turns_s: 0.9," in path.read_text()
     path.write_text(path.read_text().replace(", other_turns_s: 0.9", ""))
     result = gate(campaign.folder, read_baseline(path))
     assert (result.exit_code, len(result.notes)) == (0, 1)

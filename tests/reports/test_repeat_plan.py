@@ -25,7 +25,7 @@ def last_line(*turns_s: float, floor: float | None = None) -> str:
     ("turns_s", "floor", "says"),
     [
         ((0.35,), None, "a turn that takes 30% longer is not found: 30% of each is less than the floor of 0.20 s"),
-        ((0.35,), 0.05, "a turn that takes 30% longer is found in 19 of 20 campaigns with 7 repeats of both sides"),
+        ((0.35,), 0.05, "a turn that takes 30% longer is found in 19 of 20 campaigns with 6 repeats of both sides"),
         (
             (0.67,),
             None,
