@@ -34,6 +34,7 @@ Need = Literal[
     "http_tools",
     "tokens",
     "permission",
+    "result_ids",
     "websocket",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""

@@ -22,6 +22,10 @@ class Result:
     """The response is cut in its middle and framed as if it were whole."""
     bytes: int = 0
     """The text is padded to this many bytes; 0: no padding."""
+    empty: bool = False
+    """It has no content at all."""
+    by_protocol: bool = False
+    """The response is a JSON-RPC error with this text, and no result."""
 
 
 @dataclass(frozen=True, slots=True)

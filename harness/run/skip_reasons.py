@@ -118,6 +118,9 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "a command prints nothing, and the agent sends results as words, without the id of their call": (
             scenario.silent and control.results_in_text
         ),
+        "a tool's result is empty, and the agent sends results as words, without the id of their call": (
+            "result_ids" in needs and control.results_in_text
+        ),
         control.no_tool_turn: bool(control.no_tool_turn)
         and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),
         "the spec says that a turn ends sooner than this reply does (limits: turn_s)": _ends_before(scenario, spec),

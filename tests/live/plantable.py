@@ -253,13 +253,16 @@ async def shell(command: Any) -> tuple[str, bool]:
         reader.cancel()
         if process.returncode is None:
             with suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
+                (os.kill if "kills-only-the-shell" in BUGS else os.killpg)(process.pid, signal.SIGKILL)
             await process.wait()
     if note and "failure-ends-the-turn" in BUGS:
         raise FailedError(f"Error: the tool failed: {note}")
     text = bytes(said).decode("utf-8", "strict" if "decodes-strictly" in BUGS else "replace")
     text = "".join(letter if letter >= " " or letter in "\n\t" else "�" for letter in text)
-    text, left = text[:SHOWN], len(text) - SHOWN
+    if "says-only-that-it-worked" in BUGS and not note:
+        return "Command executed successfully (exit code 0).", False
+    shown = len(text) if "never-cuts" in BUGS else SHOWN
+    text, left = text[:shown], len(text) - shown
     if left > 0 and "cuts-silently" not in BUGS:
         text += f"\n(cut: {left} characters more)"
     if "failure-looks-like-success" in BUGS:
@@ -314,6 +317,8 @@ class Host:
         timer = None if "no-tool-timer" in BUGS else TOOL_S
         try:
             reply = await self.rpc("tools/call", {"name": name, "arguments": given}, timer=timer)
+            if "reads-the-first-content" in BUGS:
+                return reply["result"]["content"][0]["text"], False
             text = "".join(part.get("text", "") for part in reply["result"]["content"])
             failed = bool(reply["result"].get("isError"))
         except (OSError, ValueError, KeyError, aiohttp.ClientError) as wrong:

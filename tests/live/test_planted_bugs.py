@@ -31,6 +31,7 @@ PLANTED = {
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "unknown-tool": ("unknown-tool-is-empty", {"missing_tool_told"}),
+    "command-fills-the-window": ("never-cuts", {"tool_result_bound"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
     "command-prints-nothing": (
         "empty-result-is-left-out",
@@ -39,11 +40,14 @@ PLANTED = {
 }
 OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
+    "mcp-result-is-empty": ("reads-the-first-content", {"turn_answered"}),
+    "mcp-call-gets-a-protocol-error": ("failure-ends-the-turn", {"turn_answered"}),
     "mcp-tools-with-unusual-schemas": ("expects-properties", {"turn_answered", "session_recovers"}),
 }
 STRICT = {
     "command-prints-nothing": ("asks-twice", {"asked_once"}),
     "thoughts-before-a-tool": ("says-it-twice", {"said_once"}),
+    "many-tools-at-once": ("says-only-that-it-worked", {"output_told"}),
     "command-fails": ("no-words-of-a-failure", {"failure_told"}),
     "one-of-two-tools-fails": ("failure-looks-like-success", {"failure_told"}),
     "command-never-ends": ("a-stop-has-no-output", {"failure_told"}),
@@ -53,6 +57,7 @@ STRICT = {
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "abort-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
+    "abort-leaves-nothing-running": ("kills-only-the-shell", {"stops_when_told"}),
     "killed-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
     "slow-but-alive": ("stores-its-answer-twice", {"said_once"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
@@ -64,7 +69,7 @@ def _pairs(planted: dict[str, tuple[str, set[str]]]) -> set[tuple[str, str]]:
     return {(scenario, bugs) for scenario in planted for bugs in ("none", planted[scenario][0])}
 
 
-KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario}
+KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
     ("abort-in-mid-thought", "thinks"),
     ("abort-in-mid-thought", "thinks,keeps-half-a-thought"),

@@ -14,6 +14,7 @@ from mcp import types
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -37,7 +38,9 @@ async def on_call_tool(context: Any, params: types.CallToolRequestParams) -> typ
         text = "the tool failed"
     if does in ("is cut", "stalls"):
         text += f" {does}"
-    content = [types.TextContent(type="text", text=text)]
+    if does == "fails as a server":
+        raise MCPError(-32603, "internal error")
+    content = [types.TextContent(type="text", text=text)] if does != "has nothing to say" else []
     return types.CallToolResult(content=content, is_error=does == "fails")
 
 

@@ -1,5 +1,7 @@
 """
                                           error_result    {"isError": true, "content": "the tool failed"}
+                                          empty_result    {"content": []}
+                                          protocol_error  {"error": {"code": -32603, "message": "internal error"}}
                                           huge_result     a page, and 5,000,000 bytes more
 agent ── tools/call (id 3) ──▶ tool host  double_result   result (id 3), result (id 3)
                                           malformed_result  {"jsonrpc": "2.0", "id": 3, "resu
@@ -33,6 +35,33 @@ class ErrorResult(ResultFault):
     def on_result(self, result: Result) -> Result:
         """The error in place of the answer."""
         return replace(result, text=self.message, is_error=True)
+
+
+@fault("empty_result", family="actor")
+class EmptyResult(ResultFault):
+    """The tool's result is empty: `content` has no item, as of a tool that found nothing. Only its call's id names it.
+
+    An agent that sends results as words, without the id of their call, skips the scenario.
+    """
+
+    needs = ("result_ids",)
+    proof: ClassVar[str] = "the tool host wrote a result without content"
+
+    def on_result(self, result: Result) -> Result:
+        """The same result without its content."""
+        return replace(result, empty=True)
+
+
+@fault("protocol_error", family="actor")
+class ProtocolError(ResultFault):
+    """The call is answered by a JSON-RPC error with `message`, as for a server's own failure, and by no result."""
+
+    message: str = "internal error"
+    proof: ClassVar[str] = "the tool host answered with a JSON-RPC error"
+
+    def on_result(self, result: Result) -> Result:
+        """The error in place of the result."""
+        return replace(result, text=self.message, is_error=True, by_protocol=True)
 
 
 @fault("huge_result", family="actor")

@@ -251,6 +251,7 @@ class ToolHost:
             await asyncio.Event().wait()
         await self._clock.sleep(result.delay_s)
         form = {"copies": result.copies, "broken": result.broken, "bytes": result.bytes}
+        form |= {"empty": result.empty, "by_protocol": result.by_protocol}
         return {"token": token, "text": result.text, "is_error": result.is_error, **form}
 
     async def _may_write(self, token: str, client: Any, written: int) -> None:

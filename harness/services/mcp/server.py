@@ -16,6 +16,8 @@ from wedgehog.harness.services.mcp.response_faults import HttpResponses, Respons
 
 ADDRESS_VARIABLE = "WEDGEHOG_TOOLS"
 KEEP_ALIVE_S = 86_400
+INTERNAL_ERROR = -32603
+"""JSON-RPC's code for a failure of the server itself."""
 
 
 class HarnessClient:
@@ -75,6 +77,12 @@ def _server(harness: HarnessClient, tools: list[dict[str, Any]], faults: Respons
         faults.expect(call["token"], call["copies"], call["broken"])
         text, token = padded(call["text"], call["bytes"] - len(call["token"]) - 1), call["token"]
         text = f"{text}\n{token}" if token else text  # the token identifies the result
+        if call["by_protocol"]:
+            from mcp.shared.exceptions import MCPError
+
+            raise MCPError(INTERNAL_ERROR, text)
+        if call["empty"]:  # `_meta` is no content, and no client gives it to the model
+            return types.CallToolResult(content=[], _meta={"wedgehog": token})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=call["is_error"])
 
     return Server("wedgehog-tools", on_list_tools=on_list_tools, on_call_tool=on_call_tool)

@@ -20,6 +20,8 @@ RESULT = Result("21 °C", delay_s=1.0)
         ({"huge_result": 5000}, Result("21 °C", delay_s=1.0, bytes=5000), False),
         ("malformed_result", Result("21 °C", delay_s=1.0, broken=True), False),
         ({"error_result": "no such city"}, Result("no such city", is_error=True, delay_s=1.0), False),
+        ("empty_result", Result("21 °C", delay_s=1.0, empty=True), False),
+        ("protocol_error", Result("internal error", is_error=True, delay_s=1.0, by_protocol=True), False),
         ("error_result", Result("the tool failed", is_error=True, delay_s=1.0), False),
     ],
 )
