@@ -21,8 +21,9 @@ SMALLEST_CAP_CHARS = 200
 def work_kept(history: History, *, asked: bool = False) -> Iterator[Verdict]:
     """When one of several parallel tool calls fails, the results of those that finished are in the next request.
 
-    Where the turn ends before that request it is not judged; but where the agent ends it because a command failed, and
-    no fault struck the turn, or with `asked`, the next turn's first request is.
+    Where the turn ends before that request it is not judged; but where the agent ends it because a command failed or a
+    call's arguments were no JSON object, and no fault struck the turn, or with `asked`, the next turn's first request
+    is.
 
     Fix: Collect the results of parallel tool calls one by one (such as `asyncio.gather(...,
     return_exceptions=True)`), and send an error text as the result of the one that failed.
@@ -35,7 +36,7 @@ def work_kept(history: History, *, asked: bool = False) -> Iterator[Verdict]:
 
 def _replies(turn: Turn) -> Iterator[list[ToolUse]]:
     """The tool calls of each reply that arrived whole."""
-    uses = [use for use in tool_uses_of(turn) if use.offered.whole]
+    uses = tool_uses_of(turn)
     for call in main_calls_of(turn):
         if call.ok:
             yield [use for use in uses if use.reply is call.ended]
@@ -57,11 +58,12 @@ def _judge(history: History, turn: Turn, siblings: Sequence[ToolUse], asked: boo
 
 
 def _gave_up(history: History, turn: Turn, failed: Sequence[ToolUse]) -> bool:
-    """Whether the agent ended the turn by itself after a command had failed, and not because of any fault."""
+    """Whether the agent ended the turn by itself after a call had failed, and not because of any fault."""
+    broken = any(not use.offered.whole for use in failed)
     exits = [end.exit_code for use in failed for end in use.done]
     struck = any(fault.turn == turn.number for fault in history.of(FaultFired))
     by_itself = over(turn) is None and turn.end is not None and turn.end.ended == "by itself"
-    return by_itself and not struck and any(exits) and any(it.number > turn.number for it in history.turns)
+    return by_itself and not struck and (broken or any(exits)) and any(it.number > turn.number for it in history.turns)
 
 
 def _after_the_turn(history: History, turn: Turn, finished: Sequence[ToolUse], asked: bool) -> Verdict:

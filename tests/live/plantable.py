@@ -330,6 +330,9 @@ class Host:
 
 async def run(call: Message, host: Host | None, tools: list[Message]) -> Message:
     if call.get("bad"):
+        if "a-broken-call-ends-the-turn" in BUGS:
+            await asyncio.sleep(0.3)
+            raise FailedError("Error: the arguments are no JSON object")
         return result(call, "Error: the arguments are no JSON object", error=True)
     if call["name"] == "bash":
         for _ in range(1 if "runs-each-call-twice" in BUGS else 0):

@@ -31,6 +31,7 @@ PLANTED = {
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "unknown-tool": ("unknown-tool-is-empty", {"missing_tool_told"}),
+    "one-of-two-calls-is-broken": ("a-broken-call-ends-the-turn", {"work_kept"}),
     "command-fills-the-window": ("never-cuts", {"tool_result_bound"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
     "command-prints-nothing": (

@@ -159,6 +159,20 @@ def test_an_agent_that_ends_its_turn_because_a_command_failed_owes_the_siblings_
         assert verdict.says.startswith("turn 1 ended after a tool call had failed; tool call 1.1.1 finished, but")
 
 
+@pytest.mark.parametrize(("carried", "status"), [([FAST], "pass"), ([], "fail")])
+def test_a_call_with_broken_arguments_takes_no_result_of_its_sibling_with_it(carried: list[str], status: str):
+    """The agent ends the turn because of it, and the next turn knows what was done."""
+    tell = HistoryBuilder()
+    tell.message()
+    fast, _ = tell.reply(tell.ask(1), tools=[True, False])
+    tell.runs(fast)
+    tell.done(fast, 0)
+    tell.fails("Error: the arguments are no JSON object")
+    tell.message()
+    tell.answer_step(1, [result(token) for token in carried])
+    assert check("work_kept", tell.end().seal()).status == status
+
+
 def test_an_abort_ends_the_turn_for_its_tools_too():
     """What the agent sends while it is being stopped decides nothing."""
     tell = _one_done_one_stuck()
