@@ -13,7 +13,7 @@ from wedgehog.harness.record.store import draft_of
 from wedgehog.harness.scenario.document import BadFileError, load
 from wedgehog.harness.scenario.mistake import BadValueError, BadValuesError
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.differences import FALSE_ALARMS
+from wedgehog.reports.number_differences import FALSE_ALARMS
 from wedgehog.reports.played_cells import DECIDED, Key, PlayedCell
 from wedgehog.reports.quantities import QUANTITIES, Quantity
 

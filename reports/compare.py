@@ -7,7 +7,8 @@ from pathlib import Path
 from wedgehog.harness.record.store import check_run_folder, safe_name
 from wedgehog.reports.baseline import Baseline, read_baseline, world_of
 from wedgehog.reports.campaign_folder import StoredCampaign, load
-from wedgehog.reports.differences import KIND_SIGNS, KIND_WORDS, KINDS, Difference, differences, unchanged, unfinished
+from wedgehog.reports.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference
+from wedgehog.reports.differences import differences, unchanged, unfinished
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Categorize, Key, PlayedCell, cells_of
 from wedgehog.reports.result_category import result_category, verdict_category

@@ -8,17 +8,8 @@ from xml.etree import ElementTree as ET
 
 from wedgehog.reports.baseline import Baseline, world_of
 from wedgehog.reports.campaign_folder import StoredCampaign, load
-from wedgehog.reports.differences import (
-    KIND_SIGNS,
-    KIND_WORDS,
-    KINDS,
-    Difference,
-    DifferenceKind,
-    differences,
-    exit_code,
-    unchanged,
-    unfinished,
-)
+from wedgehog.reports.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference, DifferenceKind
+from wedgehog.reports.differences import differences, exit_code, unchanged, unfinished
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
 from wedgehog.reports.turn_bounds import Pair, bound_notes

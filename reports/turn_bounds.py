@@ -24,6 +24,11 @@ def is_cut_by_another_bound(before: PlayedCell, after: PlayedCell) -> bool:
     return DEADLINE in tighter.violated
 
 
+def has_larger_bound(one: PlayedCell, other: PlayedCell) -> bool:
+    """Whether its turns may take longer than those of the other side."""
+    return (one.bound_s or 0.0) > (other.bound_s or 0.0)
+
+
 def fails_whatever_the_bound(before: PlayedCell, after: PlayedCell) -> bool:
     """Whether it violates something new that no bound decides."""
     return not set(after.violated) <= {DEADLINE, *before.violated}
@@ -33,6 +38,11 @@ def says_another_bound(before: PlayedCell, after: PlayedCell) -> str:
     """What is not compared, with both bounds."""
     moved, bounds, equal = f"{before.reads()} → {after.reads()}", _bounds(before, after), _equal(before)
     return f"{moved}, but {bounds}, so neither {DEADLINE} nor the numbers are compared; {equal}"
+
+
+def says_although(before: PlayedCell, after: PlayedCell) -> str:
+    """What follows a share of failures that the bounds alone do not explain."""
+    return f", although {_bounds(before, after)}; the numbers are not compared, {_equal(before)}"
 
 
 def bound_notes(pairs: Iterable[Pair]) -> Iterator[str]:

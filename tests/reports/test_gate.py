@@ -9,7 +9,7 @@ from wedgehog.harness.commands.cli import app
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.differences import Difference
+from wedgehog.reports.difference import Difference
 from wedgehog.reports.gate import GateResult, annotations, gate, gate_lines, markdown_lines, write_gate
 from wedgehog.reports.played_cells import cells_of
 
@@ -145,6 +145,20 @@ def test_a_known_fail_that_passed_before_is_a_warning(tmp_path):
         "::warning title=known%3A s%2C mine::passed 3 of 3 → known 3 of 3: turn 1 took 9.0 s, 5.0 s allowed"
     ]
     assert gate(after.folder, baseline_of(after)).found == ()
+
+
+def test_a_known_fail_in_place_of_a_plain_one_is_neither_better_nor_worse(tmp_path):
+    """The agent fails as before; only the spec is another one. The way back is worse."""
+    plain, known = Campaign(tmp_path / "a"), Campaign(tmp_path / "b")
+    late = {"violated": ("turn_deadline",), "says": "turn 1 took 9.0 s, 5.0 s allowed"}
+    plain.run(judgement("s", "mine", "fail", **late), calls(1))
+    known.run(judgement("s", "mine", "fail", known="since May", **late), calls(1))
+    result = gate(known.folder, baseline_of(plain))
+    assert (result.exit_code, next(gate_lines(result))) == (
+        0,
+        "~ known: s, mine: failed 1 of 1 → known 1 of 1: turn 1 took 9.0 s, 5.0 s allowed",
+    )
+    assert [it.kind for it in gate(plain.folder, baseline_of(known)).found] == ["worse"]
 
 
 def test_a_run_in_which_nothing_was_played_is_undecided(tmp_path):

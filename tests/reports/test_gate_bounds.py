@@ -99,6 +99,53 @@ def test_a_fail_that_a_looser_bound_takes_away_is_not_called_better(tmp_path):
     assert [it.kind for it in result.found] == ["maybe"]
 
 
+def late_in(folder, repeats: int, late: int, bound_s: float, name: str = "turn_deadline") -> Campaign:
+    """So many of the repeats violate it: the bound, and so last as long; the others take 1 s."""
+    campaign = Campaign(folder)
+    for repeat in range(1, repeats + 1):
+        violated = (name,) if repeat <= late else ()
+        campaign.run(_judged(violated, repeat), lasting(bound_s if violated else 1.0, bound_s))
+    return campaign
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "says"),
+    [
+        (
+            (10, 1, 5.0),
+            (10, 7, 120.0),
+            "worse",
+            "failed 1 of 10 → 7 of 10 (p = 0.0099), although a turn may take 120 s ",
+        ),
+        (
+            (10, 7, 120.0),
+            (10, 1, 5.0),
+            "better",
+            "failed 7 of 10 → 1 of 10 (p = 0.0099), although a turn may take 5 s ",
+        ),
+        ((10, 1, 120.0), (10, 7, 5.0), "maybe", ", but a turn may take 5 s now and could take 120 s before"),
+        ((10, 7, 5.0), (10, 1, 120.0), "maybe", ", but a turn may take 120 s now and could take 5 s before"),
+        ((10, 5, 5.0), (10, 5, 120.0), "maybe", ", but a turn may take 120 s now and could take 5 s before"),
+        ((10, 1, 5.0), (10, 6, 120.0), "maybe", "failed 1 of 10 → 6 of 10 (p = 0.029; at most 0.01 decides), although"),
+        ((3, 1, 5.0), (3, 3, 120.0), "maybe", "failed 1 of 3 → 3 of 3 (p = 0.2; at most 0.01 decides), although"),
+        ((10, 10, 120.0), (10, 7, 5.0), "maybe", ", but a turn may take 5 s now and could take 120 s before"),
+    ],
+)
+def test_more_failures_under_a_wider_bound_are_compared_as_under_the_tighter_one(tmp_path, before, after, kind, says):
+    """A repeat that fails under 120 s fails under 5 s too. The share counts as where the bounds are equal."""
+    found = gated(late_in(tmp_path / "a", *before), late_in(tmp_path / "b", *after), tmp_path).found
+    assert [it.kind for it in found] == [kind]
+    assert says in found[0].says
+
+
+def test_a_new_violation_does_not_make_late_turns_under_a_tighter_bound_worse(tmp_path):
+    """Only one of ten repeats has it, and the others may be late because of the bound."""
+    before = late_in(tmp_path / "a", 10, 1, 120.0, "session_recovers")
+    after = late_in(tmp_path / "b", 10, 10, 5.0)
+    after.run(_judged(("turn_deadline", "tool_round_bound"), 11), lasting(5.0, 5.0))
+    assert [it.kind for it in gated(before, after, tmp_path).found] == ["maybe"]
+
+
 @pytest.mark.parametrize("before_s", [5.0, 120.0])
 def test_another_violation_is_worse_whatever_the_bounds_are(tmp_path, before_s):
     before = campaign_of(tmp_path / "a", 1.0, before_s)
