@@ -137,7 +137,8 @@ def _user(history: History) -> Iterator[LaneItem]:
         came = outcome_of(turn, history)
         end_s = turn.end.at_s if turn.end else _last_s(history)
         ids = (given.id, *((turn.end.id,) if turn.end else ()))
-        says = f"{turn}: “{one_line(given.text, 80)}”: {came.kind} {seconds(end_s - given.at_s)} after the message"
+        took = f"{seconds(end_s - given.at_s)} after the message"
+        says = f"{turn.in_session}: “{one_line(given.text, 80)}”: {came.kind} {took}"
         label = "R" if turn.recovery else str(turn.number)
         yield LaneItem(given.at_s, end_s, TONE_OF_OUTCOME.get(came.kind, "plain"), says, ids, label)
         yield from _stops(turn)
@@ -163,7 +164,7 @@ def _agent(history: History) -> Iterator[LaneItem]:
         if turn.stimulus is None:
             continue
         over = turn.killed or turn.end
-        end_s, says = over.at_s if over else _last_s(history), f"at work on {turn}"
+        end_s, says = over.at_s if over else _last_s(history), f"at work on {turn.in_session}"
         yield LaneItem(turn.stimulus.at_s, end_s, "plain", says, tuple(starts))
         starts = []
     for kill in history.of(AgentKilled):

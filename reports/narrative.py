@@ -225,7 +225,7 @@ class _Narrative:
         if last is None or not last.recovery or not last.main_calls:
             return
         before = {turn.number for turn in self.history.turns if turn.main_calls and turn.number < last.number}
-        before -= {turn.number for turn in self.history.turns if turn.recovery}
+        before -= {turn.number for turn in self.history.turns if turn.recovery or turn.session != last.session}
         gone = sorted(before - set(last.main_calls[-1].arrived.turns_seen))
         if gone:
             yield f"The recovery request does not contain turn {', '.join(map(str, gone))}: context was lost."

@@ -203,6 +203,7 @@ class _PlayedRun:
     def _turn(self, turn: Turn) -> tuple[object, ...]:
         came, stimulus = outcome_of(turn, self.history), turn.stimulus
         message = f"{stimulus.stimulus.replace('_', ' ')}: {one_line(stimulus.text, 160)}" if stimulus else ""
+        message = f"session {turn.session}, {message}" if len(self.history.sessions) > 1 else message
         how = came.how + (f". {came.remark}" if came.remark else "")
         return ("recovery" if turn.recovery else turn.number, message, came.kind, how, seconds(turn.duration_s))
 

@@ -61,6 +61,7 @@ class Positions:
     _open: list[int] = field(default_factory=list)
     _markers: dict[int, str] = field(default_factory=dict)
     _words: dict[int, str] = field(default_factory=dict)
+    _sessions: dict[int, str] = field(default_factory=dict)
     _rounds: dict[int, int] = field(default_factory=dict)
     _attempts: dict[tuple[int, int], int] = field(default_factory=dict)
     _asked: dict[tuple[int, int, str], int] = field(default_factory=dict)
@@ -75,13 +76,19 @@ class Positions:
         """The last turn begun that has not ended, else 0."""
         return self._open[-1] if self._open else 0
 
+    def under_way_with(self, turn: int) -> int:
+        """The last turn begun that has not ended, of the session of this turn, else 0; turn 0 is of every session."""
+        session = self._sessions.get(turn)
+        return next((it for it in reversed(self._open) if session is None or self._sessions[it] == session), 0)
+
     def is_open(self, turn: int) -> bool:
         """Whether this turn is under way."""
         return turn in self._open
 
-    def begin(self, turn: int, marker: str, words: str = "") -> None:
-        """Begin a turn whose stimulus has this marker, and these words after it."""
+    def begin(self, turn: int, marker: str, words: str = "", session: str = "") -> None:
+        """Begin a turn of a session, whose stimulus has this marker, and these words after it."""
         self._open.append(turn)
+        self._sessions[turn] = session
         self._markers[turn] = marker.lower()
         self._words[turn] = words
 
@@ -116,8 +123,8 @@ class Positions:
         if side is not None:
             return self._beside(side, turn, conversation)
         background = self._background(conversation, own)
-        if background and self.under_way and not self.is_open(turn):
-            turn, own = self.under_way, ()  # It quotes an ended turn, and belongs to this one.
+        if background and self.under_way_with(turn) and not self.is_open(turn):
+            turn, own = self.under_way_with(turn), ()  # It quotes an ended turn, and belongs to this one.
             results = self._results(turn, own, conversation)
         shown = _round(own, results)
         round_ = max(self._rounds.get(turn, 0), shown)
@@ -140,7 +147,7 @@ class Positions:
     def _beside(self, side: SideConversation, turn: int, conversation: Conversation) -> CallPosition:
         """The position in a side conversation; it belongs to an open turn if there is one."""
         if not self.is_open(turn):
-            turn = self.under_way or turn or side.turn
+            turn = self.under_way_with(turn or side.turn) or turn or side.turn
         results = (result for message in conversation.messages for result in message.tool_results)
         self.sides.returned(self.full(token) for token in map(self.token_of, results) if token)
         step = 1 + replies_in(conversation)
@@ -176,7 +183,15 @@ class Positions:
             found = [turn for turn, marker in self._markers.items() if message.role == "user" and marker in text]
             if found:
                 return max(found)
-        return self.under_way
+        return self._turn_of_results(conversation) or self.under_way
+
+    def _turn_of_results(self, conversation: Conversation) -> int:
+        """Where turns of several sessions are open, the last one whose results a request without a marker has."""
+        if len({self._sessions[turn] for turn in self._open}) < 2:
+            return 0
+        results = [result for message in conversation.messages for result in message.tool_results]
+        tokens = [*filter(None, map(self.token_of, results)), *self.tokens_in_text(conversation)]
+        return max((turn for turn in (int(token.split(".")[0]) for token in tokens) if self.is_open(turn)), default=0)
 
     def _turns_seen(self, conversation: Conversation) -> tuple[int, ...]:
         text = "\n".join(message.text.lower() for message in conversation.messages)

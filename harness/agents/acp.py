@@ -88,7 +88,7 @@ class AcpSession(LivingSession):
     def beside(self) -> "AcpSession":
         """A second process that loads the same session; it is closed after its turn."""
         second = AcpSession(self._spec, self._place, self._around, self._tree)
-        second._id, second._alone = self._id, False
+        second.name, second._id, second._alone = self.name, self._id, False
         return second
 
     def _lines(self) -> tuple[Sequence[str], Sequence[str] | None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.turn import EndedHow, Permission
+from wedgehog.harness.record.events.turn import MAIN_SESSION, EndedHow, Permission
 from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
+FIRST_FOLDER = "session"
+"""The folder for sessions, in the run's folder."""
 
 
 class AgentError(Exception):
@@ -35,6 +37,7 @@ class AgentContext:
     llm_url: str
     key: str
     session: str
+    """The name of the session, for the agent."""
     run_id: str
     """The mark of this run's processes: `campaign/run`."""
     log: Path
@@ -59,6 +62,8 @@ class AgentContext:
     """host:port of each of the spec's `links`."""
     simulated: bool = False
     """The agent runs on the harness's own event loop, in virtual time."""
+    session_folder: str = FIRST_FOLDER
+    """The name of the folder for its sessions, in `folder`."""
     pipe: str = ""
     """`host:port:secret` of the pipe server, for `wedgehog-pipe`; empty if there is none."""
 
@@ -84,7 +89,7 @@ class AgentContext:
     @property
     def session_dir(self) -> Path:
         """Folder for its sessions."""
-        return self.folder.absolute() / "session"
+        return self.folder.absolute() / self.session_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,8 @@ PermissionListener = Callable[[tuple[str, ...], str, str], None]
 class Session:
     """An open agent. One turn at a time; `abort`, `give_up` and `end_turn` make the running `say` return."""
 
+    name: str = MAIN_SESSION
+    """The scenario's name for this session."""
     started: Started
     """What really runs; for a command, the latest process."""
     ready_s: float = 0.0
@@ -158,6 +165,11 @@ class Session:
     def answers(self, permission: Permission, asked: PermissionListener) -> None:
         """Set what its user answers in the next turn to a request for permission; `asked` is called with each."""
         self.permission, self.asked = permission, asked
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What stays the same for the whole run."""
+        return self._around
 
     async def open(self) -> None:
         """Prepare for the first message. Errors: AgentError."""
@@ -193,6 +205,13 @@ class Session:
 
     def beside(self) -> "Session | None":
         """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
+
+    async def apart(self, name: str, place: AgentContext, surroundings: Surroundings) -> "Session":
+        """The same agent in another session, ready for its first message. The caller closes it. Errors: AgentError."""
+        other = type(self)(self._spec, place, surroundings, self._tree)
+        other.name = name
+        await other.open()
+        return other
 
     def signalled(self, delivered: DeliveredSignal) -> None:
         """A signal to end that process was delivered: if the process ends by it, the turn counts as killed."""

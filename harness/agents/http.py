@@ -137,6 +137,14 @@ class HttpSession(Session):
         twin._turn, twin._alone = None, False
         return twin
 
+    async def apart(self, name: str, place: AgentContext, surroundings: Surroundings) -> "HttpSession":
+        """Requests of another session to the same service; its output counts for both."""
+        twin = copy(self)
+        twin.name, twin._place, twin._around = name, place, surroundings
+        twin._turn, twin._aborts = None, set()
+        self._alone = twin._alone = False
+        return twin
+
     def signalled(self, delivered: DeliveredSignal) -> None:
         """If the service ends by it before it answers, the turn counts as killed; the next message starts it again."""
         super().signalled(delivered)

@@ -159,7 +159,7 @@ class LivingSession(Session):
     def beside(self) -> "Session":
         """A second process for the same session, as in a second window; it is closed after its turn."""
         second = type(self)(self._spec, self._place, self._around, self._tree)
-        second._alone = False
+        second.name, second._alone = self.name, False
         return second
 
     # ---- its end

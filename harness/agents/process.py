@@ -59,7 +59,9 @@ class CommandSession(Session):
 
     def beside(self) -> "CommandSession":
         """A second process for the same session."""
-        return CommandSession(self._spec, self._place, self._around, self._tree)
+        second = CommandSession(self._spec, self._place, self._around, self._tree)
+        second.name = self.name
+        return second
 
     def _argv(self, text: str, kind: Stimulus, *, first: bool) -> list[str]:
         spec = self._spec

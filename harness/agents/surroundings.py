@@ -34,6 +34,13 @@ def prepare(spec: AgentSpec, place: AgentContext) -> Surroundings:
     return surroundings
 
 
+def prepare_session(spec: AgentSpec, place: AgentContext, first: Surroundings) -> Surroundings:
+    """The surroundings of a further session: its own name and folder, and else what the first one has."""
+    place.session_dir.mkdir(parents=True, exist_ok=True)
+    values = {**first.values, "session": place.session, "session_dir": str(place.session_dir)}
+    return Surroundings(values, _environment(spec, place, values), first.mark)
+
+
 def plant(spec: AgentSpec, place: AgentContext, lines: bytes) -> Path:
     """Append `lines` to the session's file, creating it if needed; return the file. Errors: AgentError."""
     file = _inside(place, expand(spec.session_file or "", _values(spec, place)), "session_file")

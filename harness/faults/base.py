@@ -27,6 +27,7 @@ Need = Literal[
     "stream",
     "wake_up",
     "second_message",
+    "sessions",
     "chat",
     "background",
     "thinking",

@@ -172,7 +172,8 @@ class AgentHands:
 
     async def _kill(self, name: SignalName, whom: Whom) -> Hit | None:
         number, leaders = signal.Signals[name], self.agent.targets.processes.leaders
-        processes = deliver(lambda: self.agent.targets.processes.find(whom, self._tool()), number)
+        turn = self.state.at.turn
+        processes = deliver(lambda: self.agent.targets.processes.find(whom, self._tool(), turn), number)
         if not processes:
             return None
         # Recorded before the next await, so that it comes before all that follows from it.
@@ -180,7 +181,7 @@ class AgentHands:
         self._killed(name, whom, pids)
         if _ends_a_turn(whom):
             self.agent.dying_until_s = self.run.clock.now() + self.agent.targets.grace_s
-            self.agent.targets.processes.struck(number, self.agent.targets.grace_s)
+            self.agent.targets.processes.struck(number, self.agent.targets.grace_s, turn)
         hit = Hit(pids, await self._proof(processes, number, leaders))
         agents_own = [process for process in processes if process.pid in leaders]
         self.agent.leaves = bool(agents_own) and not await gone(agents_own, self.run.clock.sleep, DEAD_AT_ONCE_S)
@@ -211,7 +212,8 @@ class AgentHands:
         await self.state.busy.acquire()
         hit: list[psutil.Process] = []
         try:
-            hit = deliver(lambda: self.agent.targets.processes.find(whom, self._tool()), signal.SIGSTOP)
+            turn = self.state.at.turn
+            hit = deliver(lambda: self.agent.targets.processes.find(whom, self._tool(), turn), signal.SIGSTOP)
             if not hit:
                 self.run.no_target(self.state)
                 return

@@ -149,6 +149,7 @@ class InjectorState:
                 proof=proof,
                 bytes=let_through,
                 slows=state.slows,
+                whole_link=state.wire is not None and state.wire.reach == "link",
             )
         )
 

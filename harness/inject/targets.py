@@ -18,12 +18,15 @@ class ProcessTargets:
         """Pids of the agent's own processes, which the run reaps."""
         return frozenset()
 
-    def find(self, whom: Whom, token: str) -> Iterable[psutil.Process]:
-        """Those that live now, each yielded before the next is looked for; `token` is the tool's turn.step.call."""
+    def find(self, whom: Whom, token: str, turn: int) -> Iterable[psutil.Process]:
+        """Those that live now and serve the session of a turn, each yielded before the next is looked for.
+
+        `token` is the tool's turn.step.call.
+        """
         return ()
 
-    def struck(self, number: signal.Signals, grace_s: float) -> None:
-        """A signal to end it was delivered to the agent's own process: it may take `grace_s` to end by it."""
+    def struck(self, number: signal.Signals, grace_s: float, turn: int) -> None:
+        """A signal to end it was delivered to that session's own process: it may take `grace_s` to end by it."""
 
 
 class SessionFileTargets:

@@ -82,4 +82,4 @@ def _next_tool_call(history: History, turn: Turn, until: int) -> int:
     """The id of the first reply with a tool call that a later turn got; without one, the number of events."""
     later = (it for it in history.calls if it.main and it.arrived.id > until and it.arrived.turn != turn.number)
     calling = (it.started.id for it in later if it.started and it.ended and it.ended.tool_calls)
-    return min(calling, default=len(history.events))
+    return min(calling, default=history.end_id)

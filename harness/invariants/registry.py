@@ -12,6 +12,7 @@ A parameter whose default is None has no stock bound: without one its value is r
 """
 
 import inspect
+import math
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -57,6 +58,8 @@ class Invariant:
     """It counts calls. Their number proves nothing where the agent waited too long for a processor."""
     level: Level = "safe"
     """From this level on it decides the verdict of a run."""
+    across: bool = False
+    """It compares the sessions of a run; every other one judges each session by itself."""
 
     @property
     def reported_only(self) -> bool:
@@ -78,6 +81,7 @@ def invariant(
     unscaled: tuple[str, ...] = (),
     by_calls: bool = False,
     level: Level = "safe",
+    across: bool = False,
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a check; `unscaled` names durations that are real seconds in every run. Errors: InvariantError."""
 
@@ -86,7 +90,8 @@ def invariant(
             raise InvariantError(f"two invariants are called {name}")
         doc = (inspect.getdoc(run) or "").split("\n", maxsplit=1)[0]
         takes = _parameters(run, unscaled)
-        _REGISTRY[name] = Invariant(name, doc, documented(run)[1], _one_verdict(run), takes, asked, by_calls, level)
+        fix, judges = documented(run)[1], _one_verdict(run)
+        _REGISTRY[name] = Invariant(name, doc, fix, judges, takes, asked, by_calls, level, across)
         return run
 
     return register
@@ -158,11 +163,31 @@ def _checked(name: str, history: History, **parameters: Any) -> Verdict:
     chosen = find(name)
     fitting = chosen.accept(parameters)
     try:
-        found = chosen.run(history, **fitting).named(name)
-        if not chosen.by_calls:
-            return found
-        return counted(history, found, lambda others: chosen.run(others, **fitting))
+        if chosen.across or len(history.sessions) < 2:
+            return _of_one(chosen, history, fitting)
+        found = ((session, _of_one(chosen, part, fitting)) for session, part in history.sessions.items())
+        each = sorted((_in_session(*it) for it in found), key=_first_evidence)
+        return together(each).named(name)
     except Exception as crash:  # a crash is the harness's fault, never the agent's
         last = traceback.extract_tb(crash.__traceback__)[-1]
         place = f"{Path(last.filename).name}, line {last.lineno}"
         return error(f"the check {name} itself failed in {place}: {type(crash).__name__}: {crash}").named(name)
+
+
+def _of_one(chosen: Invariant, history: History, fitting: Mapping[str, Any]) -> Verdict:
+    """The verdict on a history of one session."""
+    found = chosen.run(history, **fitting).named(chosen.name)
+    if not chosen.by_calls:
+        return found
+    return counted(history, found, lambda others: chosen.run(others, **fitting))
+
+
+def _first_evidence(verdict: Verdict) -> float:
+    return min(verdict.evidence, default=math.inf)
+
+
+def _in_session(session: str, verdict: Verdict) -> Verdict:
+    """The verdict with the name of its session, where it says something about it."""
+    if not verdict.says or verdict.status == "nothing":
+        return verdict
+    return replace(verdict, says=f"session {session}: {verdict.says}")

@@ -78,9 +78,9 @@ def after_deadline(history: History, event: Event) -> bool:
 
 
 def next_message(history: History, event: Event) -> int:
-    """The id of the first message after an event; without one, the number of events."""
+    """The id of the first message after an event; without one, an id above all."""
     given = (turn.stimulus.id for turn in history.turns if turn.stimulus is not None)
-    return min((number for number in given if number > event.id), default=len(history.events))
+    return min((number for number in given if number > event.id), default=history.end_id)
 
 
 def blocked(history: History, use: ToolUse, end: Event) -> bool:

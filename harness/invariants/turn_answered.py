@@ -21,6 +21,11 @@ def turn_answered(history: History) -> Iterator[Verdict]:
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx.
     Limit the attempts.
     """
+    yield from answered(history)
+
+
+def answered(history: History) -> Iterator[Verdict]:
+    """A verdict for each turn that owes an answer and ended by itself."""
     signalled = {kill.turn for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")}
     for turn in history.turns:
         outcome = outcome_of(turn, history)

@@ -69,6 +69,11 @@ class EventLog:
         return next(self.of(kind), None)
 
     @property
+    def end_id(self) -> int:
+        """An id above those of all events."""
+        return self.events[-1].id + 1 if self.events else 0
+
+    @property
     def run(self) -> RunStarted:
         """The settings of this run; empty ones if none are recorded."""
         return self.first(RunStarted) or RunStarted(
@@ -78,4 +83,4 @@ class EventLog:
     @cached_property
     def watched_until(self) -> int:
         """The id of the last turn's end, after which the harness stops the agent and the network."""
-        return max((event.id for event in self.of(TurnEnded)), default=len(self.events))
+        return max((event.id for event in self.of(TurnEnded)), default=self.end_id)

@@ -1,17 +1,18 @@
 """The append-only record of one run, and its views for checks: `history.turns`, `turn.steps`, `step.calls`."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
 from wedgehog.harness.record.build_views import build_calls, build_tool_uses, build_turns, overlap
+from wedgehog.harness.record.by_session import events_of
 from wedgehog.harness.record.event_log import EventLog
 from wedgehog.harness.record.events.base import Event, from_line
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, Trouble
-from wedgehog.harness.record.events.turn import Frozen, Thawed
+from wedgehog.harness.record.events.turn import Frozen, StimulusGiven, Thawed
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 T = TypeVar("T")
@@ -81,8 +82,20 @@ class History(EventLog):
         return self.lag_s > LAG_TOO_LONG_S
 
     def beside(self, turn: Turn) -> tuple[Turn, ...]:
-        """The turns that were open at the same time as this one."""
+        """The turns of its session that were open at the same time as this one."""
+        return tuple(it for it in self.in_parallel(turn) if it.session == turn.session)
+
+    def in_parallel(self, turn: Turn) -> tuple[Turn, ...]:
+        """The turns that were open at the same time as this one, of any session."""
         return tuple(other for other in self.turns if other.number != turn.number and overlap(turn, other))
+
+    @cached_property
+    def sessions(self) -> "Mapping[str, History]":
+        """What happened in each session, by its name; a history of one session has itself."""
+        names = tuple(dict.fromkeys(given.session for given in self.of(StimulusGiven)))
+        if len(names) < 2:
+            return dict.fromkeys(names, self)
+        return {name: History(events=events_of(self, name)).seal() for name in names}
 
     def frozen_s(self, since_s: float, until_s: float) -> float:
         """Seconds for which the agent itself was stopped between two times."""

@@ -16,6 +16,7 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
+    MAIN_SESSION,
     AbortSent,
     AgentKilled,
     DeadlineHit,
@@ -189,6 +190,16 @@ class Turn:
     start_up_s: float = 0.0
     killed: AgentKilled | None = None
     """The kill that ended the turn; None if the agent survived."""
+
+    @property
+    def session(self) -> str:
+        """The session that it belongs to."""
+        return MAIN_SESSION if self.stimulus is None else self.stimulus.session
+
+    @property
+    def in_session(self) -> str:
+        """`turn 2 of session B`; of the main session `turn 2`."""
+        return str(self) if self.session == MAIN_SESSION else f"{self} of session {self.session}"
 
     @cached_property
     def main_calls(self) -> tuple[Call, ...]:

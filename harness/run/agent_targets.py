@@ -4,10 +4,9 @@ import hashlib
 import json
 import re
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 
 import psutil
@@ -17,9 +16,10 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import files_like, plant, session_files, session_patterns
 from wedgehog.harness.faults.process_fault import Whom
 from wedgehog.harness.inject.targets import ProcessTargets, SessionFileTargets
+from wedgehog.harness.record.by_session import turn_of
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import Note, SessionKept, SessionPlanted
-from wedgehog.harness.record.events.turn import SessionSaved
+from wedgehog.harness.record.events.turn import MAIN_SESSION, SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.sandbox.signals import tree
@@ -30,29 +30,34 @@ SQLITE = b"SQLite format 3"
 
 @dataclass
 class AgentProcesses(ProcessTargets):
-    """The processes of a run's agent. `sessions` are the open ones: the second runs a message during a turn."""
+    """The processes of a run's agent. `sessions` are the open ones: a second one of a name runs a message in a turn."""
 
     mark: str
     clock: Clock
     sessions: list[Session] = field(default_factory=list)
+    session_of: Callable[[int], str] = lambda turn: MAIN_SESSION
+    """The name of the session of a turn."""
 
     @property
     def leaders(self) -> frozenset[int]:
         """Pids of the agent's own processes; their sessions reap them."""
-        return frozenset(session.leader.pid for session in self.sessions if session.leader is not None)
+        return _leaders(self.sessions)
 
-    def find(self, whom: Whom, token: str) -> Iterator[psutil.Process]:
+    def find(self, whom: Whom, token: str, turn: int) -> Iterator[psutil.Process]:
         """Live processes; a tree's leader comes first, and gets its signal before the rest is looked for."""
         if whom == "tool":
             yield from self._tool(token)
-        for pid in self.leaders if whom in ("tree", "leader") else ():
+        for pid in _leaders(self._of(turn)) if whom in ("tree", "leader") else ():
             found = tree(pid)
             yield from found if whom == "tree" else [process for process in found if process.pid == pid]
 
-    def struck(self, number: signal.Signals, grace_s: float) -> None:
-        """Pass a signal to end the agent on to every session."""
-        for session in self.sessions:
+    def struck(self, number: signal.Signals, grace_s: float, turn: int) -> None:
+        """Pass a signal to end the agent on to the session of a turn."""
+        for session in self._of(turn):
             session.signalled(DeliveredSignal(number, self.clock.now() + grace_s))
+
+    def _of(self, turn: int) -> list[Session]:
+        return [session for session in self.sessions if session.name == self.session_of(turn)]
 
     def _tool(self, token: str) -> Iterator[psutil.Process]:
         """The youngest shell with the scripted command, wherever it has moved, and all processes below it."""
@@ -61,6 +66,10 @@ class AgentProcesses(ProcessTargets):
             youngest = max(shells, key=lambda process: (process.create_time(), process.pid))
             yield youngest
             yield from youngest.children(recursive=True)
+
+
+def _leaders(sessions: Iterable[Session]) -> frozenset[int]:
+    return frozenset(session.leader.pid for session in sessions if session.leader is not None)
 
 
 def _runs(process: psutil.Process, token: str) -> bool:
@@ -82,14 +91,15 @@ class SessionFiles(SessionFileTargets):
     """The run's folder, to which copies go."""
     beside: Path = Path()
     """The folder of the files to plant."""
+    session_of: Callable[[int], str] = lambda turn: MAIN_SESSION
+    """The name of the session of a turn."""
+    places: Callable[[], Mapping[str, AgentContext]] = dict
+    """Returns where each session is, if there are several."""
     saved: int = 0
+    _known_patterns: dict[str, list[Path]] = field(default_factory=dict)
     _inodes: dict[Path, int] = field(default_factory=dict)
     _replaced: set[Path] = field(default_factory=set)
     """Files in whose place another one was put: a reader finds the old or the new one, never a part."""
-
-    @cached_property
-    def _patterns(self) -> list[Path]:
-        return session_patterns(self.spec, self.place())
 
     def plant(self, turn: int, name: str | None) -> None:
         """Append a file that lies beside the scenario to the agent's session."""
@@ -102,7 +112,7 @@ class SessionFiles(SessionFileTargets):
 
     def keep(self) -> None:
         """Copy the session files at the end of the run."""
-        for file in session_files(self.spec, self.place()):
+        for file in dict.fromkeys(it for place in self._places() for it in session_files(self.spec, place)):
             data, name = file.read_bytes(), name_of(file, self.place())
             _write(self.kept / "session" / name, data)
             self.history.add(SessionKept(path=str(name), sha256=_sha256(data), size=len(data)))
@@ -110,7 +120,7 @@ class SessionFiles(SessionFileTargets):
     def look(self) -> Sequence[tuple[str, int, int, int]]:
         """A value that changes whenever one of the files is written."""
         found = []
-        for file in self._files():
+        for file in dict.fromkeys(it for place in self._places() for it in self._files(place)):
             with suppress(OSError):
                 seen = file.stat()
                 if self._inodes.setdefault(file, seen.st_ino) != seen.st_ino:
@@ -119,13 +129,16 @@ class SessionFiles(SessionFileTargets):
         return found
 
     def save(self, turn: int, *, tear: bool) -> bool:
-        """Copy each file; with `tear`, what is left of the youngest one. Returns whether all that could be done.
+        """Copy each file of the turn's session; with `tear`, what is left of the youngest one.
 
-        A file that the agent always replaces whole stays as it is: no crash tears it.
+        Returns whether all that could be done. A file that the agent always replaces whole stays as it is: no crash
+        tears it. One that may be another session's is not torn.
         """
         self.look()
-        files = self._files()
-        torn = torn_of([file for file in files if file not in self._replaced]) if tear else None
+        mine = self._place_of(turn)
+        files = self._files(mine)
+        others = {file for place in self._places() if place is not mine for file in self._files(place)}
+        torn = torn_of([file for file in files if file not in self._replaced | others]) if tear else None
         whole = tear and torn is None and bool(self._replaced)
         if whole:
             self.history.add(Note(what=NEVER_TORN))
@@ -135,18 +148,29 @@ class SessionFiles(SessionFileTargets):
                 self._save(turn, file, torn=file == torn)
         return torn is not None or whole or not tear
 
-    def _files(self) -> list[Path]:
+    def _patterns(self, place: AgentContext) -> list[Path]:
+        if place.session not in self._known_patterns:
+            self._known_patterns[place.session] = session_patterns(self.spec, place)
+        return self._known_patterns[place.session]
+
+    def _places(self) -> Collection[AgentContext]:
+        return self.places().values() or (self.place(),)
+
+    def _place_of(self, turn: int) -> AgentContext:
+        return self.places().get(self.session_of(turn)) or self.place()
+
+    def _files(self, place: AgentContext) -> list[Path]:
         """Those that the spec names; where it names none, all in its session folder."""
-        place = self.place()
         if self.spec.session_files:
-            return files_like(self._patterns, place)
+            return files_like(self._patterns(place), place)
         return sorted(path for path in place.outside(place.session_dir).rglob("*") if path.is_file())
 
     def _save(self, turn: int, file: Path, *, torn: bool) -> None:
         data = file.read_bytes()
         path = Path(f"session-at-kill-{self.saved}") / name_of(file, self.place())
         _write(self.kept / path, data)
-        results = results_in(data, self.salt, torn=torn)
+        mine, found = self.session_of(turn), results_in(data, self.salt, torn=torn)
+        results = tuple(token for token in found if self.session_of(turn_of(token)) == mine)
         self.history.add(
             SessionSaved(turn=turn, path=str(path), sha256=_sha256(data), size=len(data), results=results, torn=torn)
         )

@@ -290,7 +290,7 @@ def _says(history: History, verdicts: list[Verdict]) -> str:
             causes_first = sorted(found, key=lambda verdict: verdict.name in CONSEQUENCES)
             said = [f"{v.name}: {v.says}" if status == "fail" else v.says for v in causes_first]
             return "; ".join(dict.fromkeys(said))
-    return "; ".join(f"{turn}: {outcome_of(turn, history).kind}" for turn in history.turns)
+    return "; ".join(f"{turn.in_session}: {outcome_of(turn, history).kind}" for turn in history.turns)
 
 
 CONSEQUENCES = ("session_recovers", "turn_answered", "error_surfaced", "no_spend_after_abort")

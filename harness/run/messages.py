@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.turns import ScriptedTurn
-from wedgehog.harness.record.events.turn import Permission, StimulusKind
+from wedgehog.harness.record.events.turn import MAIN_SESSION, Permission, StimulusKind
 from wedgehog.harness.run.recovery import recovery_turn
 from wedgehog.harness.scenario.model import Scenario
 
@@ -43,6 +43,9 @@ class UserMessage:
     marker: str
     nonce: str
     permission: Permission = "allow"
+    session: str = MAIN_SESSION
+    opens: bool = False
+    """Whether it is the first message of its session."""
 
     @property
     def words(self) -> str:
@@ -60,12 +63,12 @@ class RunMessages:
     recovery_calls: tuple[ToolCall, ...] = ()
 
     def replies(self) -> dict[int, ScriptedTurn]:
-        """The model's replies by turn, those of two recovery turns included."""
+        """The model's replies by turn, those of two recovery turns for each session included."""
         scripted = [tuple(faster(reply, self.time_scale) for reply in turn.replies) for turn in self.scenario.turns]
         turns = {n: ScriptedTurn(replies, self.tokens.nonce(n)) for n, replies in enumerate(scripted, start=1)}
         last = len(scripted)
-        recovery = {n: recovery_turn(self.recovery_calls, self.tokens.nonce(n)) for n in (last + 1, last + 2)}
-        return turns | recovery
+        after = range(last + 1, last + 1 + 2 * len(self.scenario.sessions))
+        return turns | {n: recovery_turn(self.recovery_calls, self.tokens.nonce(n)) for n in after}
 
     def conversations(self) -> dict[str, tuple[Reply, ...]]:
         """The replies of the declared conversations, by name."""
@@ -75,12 +78,23 @@ class RunMessages:
         }
 
     def message(self, number: int) -> UserMessage:
-        """The message of a turn; after the scenario's last turn, a recovery message."""
-        turns = self.scenario.turns
-        kind: StimulusKind = turns[number - 1].stimulus if number <= len(turns) else "recovery"
-        text = turns[number - 1].text if number <= len(turns) else RECOVERY_TEXT
-        permission: Permission = turns[number - 1].permission if number <= len(turns) else "allow"
-        return UserMessage(number, kind, text, self.tokens.marker(number), self.tokens.nonce(number), permission)
+        """The message of a turn."""
+        turn, tokens = self.scenario.turns[number - 1], self.tokens
+        return UserMessage(
+            number,
+            turn.stimulus,
+            turn.text,
+            tokens.marker(number),
+            tokens.nonce(number),
+            turn.permission,
+            turn.session,
+            self.scenario.opens(number),
+        )
+
+    def recovery(self, number: int, session: str) -> UserMessage:
+        """A message of this session after the scenario's last turn."""
+        marker, nonce = self.tokens.marker(number), self.tokens.nonce(number)
+        return UserMessage(number, "recovery", RECOVERY_TEXT, marker, nonce, session=session)
 
     def during(self, number: int) -> dict[int, UserMessage]:
         """The messages that are given during this turn, and those that are given during such a message."""

@@ -15,7 +15,8 @@ from wedgehog.fake_llm.script.when import conversation_of
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.agents.backend_links import passwords
-from wedgehog.harness.agents.base import AgentContext, AgentError, Session, open_agent
+from wedgehog.harness.agents.base import AgentContext, AgentError, Session
+from wedgehog.harness.agents.sessions import contexts, open_sessions, session_folders
 from wedgehog.harness.agents.sim_host import agent_waits
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.limited_reply import PartialDelivery
@@ -124,8 +125,17 @@ class _Run:
         salt = self.messages.tokens.salt
         shape = shape_in(scenario, control) if control else None
         self.positions = Positions(salt, shape, lambda talk: _named(scenario, talk))
-        self.processes = AgentProcesses(f"{job.mark}/agent", clock)
-        self.files = SessionFiles(spec, lambda: self.place, history, salt, store.folder, job.beside or Path())
+        self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
+        self.files = SessionFiles(
+            spec,
+            lambda: self.place,
+            history,
+            salt,
+            store.folder,
+            job.beside or Path(),
+            scenario.session_of,
+            lambda: self.places,
+        )
         targets = Targets(
             self.processes,
             self.files,
@@ -178,6 +188,7 @@ class _Run:
         ):
             try:
                 self.place = self._agent_context()
+                self.places = contexts(self.job.agent, self.place, self.job.scenario.sessions)
                 self.urls["web_url"] = self.place.web_url or ""
                 async with self._background(), self._agent() as session:
                     await self._all_turns(session, lag)
@@ -194,7 +205,8 @@ class _Run:
         disk = hosts = None
         if "disk" in self.job.scenario.needs:
             home = self.folder.absolute()
-            disk = SmallDisk(self.folder, [home / "home", home / "session"])
+            folders = session_folders(spec, self.job.scenario.sessions)
+            disk = SmallDisk(self.folder, [home / name for name in ("home", *folders)])
         if spec.hosts:
             hosts = PrivateHosts(
                 spec.hosts,
@@ -230,10 +242,11 @@ class _Run:
     async def _agent(self) -> AsyncIterator[Session]:
         """The open agent, between a planted session and the session that it leaves."""
         self.files.plant(0, self.job.scenario.session)
-        async with open_agent(self.job.agent, self.place) as session:
-            self.processes.sessions.append(session)
+        spec = self.job.agent
+        async with open_sessions(spec, self.places) as sessions:
+            self.processes.sessions.extend(sessions)
             try:
-                yield session
+                yield sessions[0]
             finally:
                 self.files.keep()
 

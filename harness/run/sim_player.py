@@ -34,6 +34,8 @@ def why_not_in_virtual_time(scenario: Scenario | None, spec: AgentSpec) -> str:
     """Why this run cannot be simulated; empty if it can. Without a scenario, why the agent can't be."""
     if why := why_not_simulated(spec):
         return why
+    if scenario is not None and "sessions" in scenario.needs:
+        return f"the scenario has several sessions: {LIVE}"
     real = [what for what in ("processes", "disk") if scenario is not None and what in scenario.needs]
     return f"the scenario's faults act on {' and '.join(real)}: {LIVE}" if real else ""
 

@@ -1,6 +1,7 @@
 """Why a scenario does not apply to an agent, and how far an agent can play one."""
 
 from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
+from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
@@ -61,6 +62,7 @@ def as_far_as(scenario: Scenario, control: ControlFacts) -> Scenario:
     """
     alone = len(scenario.turns) < 2 or control.resumes or not control.passed
     elsewhere = any(it.at.turn != 1 for it in scenario.faults) or any(it.during is not None for it in scenario.turns)
+    elsewhere = elsewhere or "sessions" in scenario.needs
     if alone or elsewhere or scenario.session is not None or scenario.expect or any(scenario.invariants.values()):
         return scenario
     return scenario.model_copy(update={"turns": scenario.turns[:1]})
@@ -124,7 +126,11 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         control.no_tool_turn: bool(control.no_tool_turn)
         and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),
         "the spec says that a turn ends sooner than this reply does (limits: turn_s)": _ends_before(scenario, spec),
-        "the agent does not continue a session": len(scenario.turns) > 1 and not control.resumes,
+        "the agent does not continue a session": len(scenario.turns) > len(scenario.sessions) and not control.resumes,
+        "all sessions of a service are one process, which a fault on processes would hit (http)": (
+            {"sessions", "processes"} <= needs and spec.kind == "http"
+        ),
+        f"one session: {one_session_reason(spec)}": "sessions" in needs and one_session_reason(spec) is not None,
     }
     if "disk" in needs and (why := disk_unavailable_reason()):
         return why

@@ -91,7 +91,7 @@ class TurnPlayer:
     hung: Callable[[int], Awaitable[None]] = _no_diagnosis
     """Called with a turn that is over its deadline, before it is ended."""
     sessions: list[Session] = field(default_factory=list)
-    """The open sessions."""
+    """The open sessions, the first one of a name is its own."""
     beside: "TurnPlayer | None" = None
     """The player of the turn during which this one is given."""
     cpu: CpuMeter | None = None
@@ -106,7 +106,7 @@ class TurnPlayer:
 
     async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
         """Give one message, wait until its turn is over, heal. Errors: NetworkBrokeError, AgentError."""
-        self.positions.begin(message.number, message.marker, message.text)
+        self.positions.begin(message.number, message.marker, message.text, message.session)
         await self.injector.before_turn(message.number)
         self.history.add(
             StimulusGiven(
@@ -115,6 +115,7 @@ class TurnPlayer:
                 marker=message.marker,
                 nonce=message.nonce,
                 text=message.text,
+                session=message.session,
             )
         )
         async with self._messages_during(during or {}) as give:
@@ -150,7 +151,14 @@ class TurnPlayer:
             if isinstance(wrong, BaseException):
                 raise wrong
 
+    def of(self, session: str) -> "TurnPlayer":
+        """The player of turns of this session."""
+        return replace(self, session=next(it for it in self.sessions if it.name == session))
+
     async def _play_beside(self, message: UserMessage) -> None:
+        if message.session != self.session.name:
+            await replace(self.of(message.session), beside=self, at_work=False).play(message, first=message.opens)
+            return
         session = self.session.beside()
         if session is None:
             return
@@ -180,7 +188,7 @@ class TurnPlayer:
         self.at_work = True
         try:
             while not saying.done():
-                if self.beside is not None and self.beside.at_work:
+                if self._queues_behind_another():
                     # The agent may work on the turn before this one first: its time has not begun.
                     given_s = self.clock.now()
                 await self._one_tick(saying, message.number, given_s, give)
@@ -191,6 +199,10 @@ class TurnPlayer:
                 saying.cancel()
                 with contextlib.suppress(asyncio.CancelledError, AgentError):
                     await saying
+
+    def _queues_behind_another(self) -> bool:
+        """Whether the turn during which this one is given is of the same session, and still goes on."""
+        return self.beside is not None and self.beside.at_work and self.beside.session.name == self.session.name
 
     async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, give: GiveMessage) -> None:
         if self.beside is not None:  # the player of the first turn obeys all demands

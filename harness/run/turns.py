@@ -31,12 +31,14 @@ class Turns:
     started_pid: int | None = None
 
     async def play(self) -> None:
-        """Every turn of the scenario, then recovery."""
-        turns = self.messages.scenario.turns
-        for number in range(1, len(turns) + 1):
+        """Every turn of the scenario, then the recovery of each session."""
+        scenario = self.messages.scenario
+        for number in range(1, len(scenario.turns) + 1):
             await self.give(number)
         await self.player.injector.heal_all()
-        await self._recover(len(turns) + 1)
+        number = len(scenario.turns) + 1
+        for session in scenario.sessions:
+            number = await self._recover(number, session)
 
     async def play_control(self, replies: ScriptedReplies, script: dict[int, ScriptedTurn]) -> None:
         """The control's message; if that was answered, one with a call of the shell, then one of our tool host's."""
@@ -57,20 +59,27 @@ class Turns:
         if turn.during is not None:
             return
         self.files.plant(number, turn.append)
-        first = number == 1 and scenario.session is None
-        await self.player.play(self.messages.message(number), first=first, during=self.messages.during(number))
+        message = self.messages.message(number)
+        player = self.player.of(message.session)
+        await player.play(message, first=message.opens, during=self.messages.during(number))
         if number == 1 or (self.spec.kind != "command" and self.player.session.started.pid != self.started_pid):
             self._agent_started()
 
-    async def _recover(self, number: int) -> None:
-        """One more message must be answered; after an error that it surfaced, a second one once it cooled down."""
-        await self.player.play(self.messages.message(number), first=False)
+    async def _recover(self, number: int, session: str) -> int:
+        """One more message must be answered; after an error that it surfaced, a second one once it cooled down.
+
+        Returns the number of the next turn.
+        """
+        player = self.player.of(session)
+        await player.play(self.messages.recovery(number, session), first=False)
         so_far = History(events=self.player.history.events).seal()
         turn = so_far.turns[-1]
         refused = any(call.refused and call.refused.pairing for call in turn.calls)
-        if outcome_of(turn, so_far).kind == "surfaced" and not refused:
-            await self.player.clock.sleep(self.spec.recover_s)
-            await self.player.play(self.messages.message(number + 1), first=False)
+        if outcome_of(turn, so_far).kind != "surfaced" or refused:
+            return number + 1
+        await player.clock.sleep(self.spec.recover_s)
+        await player.play(self.messages.recovery(number + 1, session), first=False)
+        return number + 2
 
     def _agent_started(self) -> None:
         started = self.player.session.started

@@ -106,11 +106,29 @@ class Scenario(ConfigModel):
                 continue
             for said, key in self._unscripted(during):
                 yield ("turns", place, "during", key), said
+        yield from self._mixed_sessions()
         if (second := doubled(self.conversations)) is not None:
             yield ("conversations", second, "name"), "a second conversation of this name"
         for index, words in enumerate(self.faults):
             for said, *keys in self._mistakes(words, {place + 1 for place, _ in beside}):
                 yield ("faults", index, *keys), said
+
+    def _mixed_sessions(self) -> Iterator[tuple[DocumentPath, str]]:
+        """What several sessions cannot have."""
+        given: set[tuple[int, str]] = set()
+        for place, turn in enumerate(self.turns):
+            if turn.append is not None and turn.session != self.sessions[0]:
+                yield ("turns", place, "append"), f"only the first session, {self.sessions[0]}, is appended to"
+            if turn.during is None or turn.during.turn > place:
+                continue
+            around = self.turns[turn.during.turn - 1]
+            if around.session == turn.session:
+                continue
+            if around.during is not None:
+                yield ("turns", place, "during", "turn"), "name the turn that surrounds both"
+            if (turn.during.turn, turn.session) in given:
+                yield ("turns", place, "during"), f"session {turn.session} has a message during turn {turn.during.turn}"
+            given.add((turn.during.turn, turn.session))
 
     def _mistakes(self, words: FaultConfig, beside: set[int]) -> Iterator[tuple[str, ...]]:
         """What is wrong with a fault in this scenario, and the keys of it."""
@@ -191,10 +209,35 @@ class Scenario(ConfigModel):
         of_turns: dict[Need, bool] = {
             "wake_up": any(turn.wake_up is not None for turn in self.turns),
             "permission": any(turn.permission != "allow" for turn in self.turns),
-            "second_message": any(turn.during is not None for turn in self.turns),
+            "second_message": any(turn.during is not None and self._same(turn) for turn in self.turns),
+            "sessions": len(self.sessions) > 1,
         }
         needs = {need for words in self.faults for need in words.needs}
         return frozenset(needs | {need for need, applies in of_turns.items() if applies})
+
+    @property
+    def sessions(self) -> tuple[str, ...]:
+        """The names of its sessions, in the order of their first turns."""
+        return tuple(dict.fromkeys(turn.session for turn in self.turns))
+
+    @property
+    def sessions_at_once(self) -> bool:
+        """Whether turns of two sessions overlap."""
+        return any(turn.during is not None and not self._same(turn) for turn in self.turns)
+
+    def session_of(self, number: int) -> str:
+        """The session of a turn; the first one for any other number."""
+        return self.turns[number - 1].session if 0 < number <= len(self.turns) else self.sessions[0]
+
+    def opens(self, number: int) -> bool:
+        """Whether this turn is the first one of its session, and that does not exist before the run."""
+        session = self.session_of(number)
+        earlier = any(turn.session == session for turn in self.turns[: number - 1])
+        return not earlier and (self.session is None or session != self.sessions[0])
+
+    def _same(self, turn: TurnConfig) -> bool:
+        """Whether the turn during which this one is given belongs to the same session."""
+        return turn.during is not None and self.session_of(turn.during.turn) == turn.session
 
     def messages(self, time_scale: float) -> tuple[PlannedFault, ...]:
         """The messages that are given while an earlier turn is under way, with their triggers in real seconds."""

@@ -3,12 +3,12 @@
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, PositiveInt, model_validator
 
 from wedgehog.fake_llm.reply import Reply
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.harness.faults.process_fault import Speak
-from wedgehog.harness.record.events.turn import Permission
+from wedgehog.harness.record.events.turn import MAIN_SESSION, Permission
 from wedgehog.harness.scenario.fault_config import AGENT, TriggerConfig
 from wedgehog.harness.scenario.mistake import BadValueError
 
@@ -38,6 +38,8 @@ class TurnConfig(ConfigModel):
     resume: str | None = None
     append: Beside | None = None
     """Lines that are appended to the session file before this turn."""
+    session: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9-]*$", max_length=20)] = MAIN_SESSION
+    """The session that it belongs to."""
     during: TriggerConfig | None = None
     """Said while an earlier turn is under way, when that trigger of it is met."""
     permission: Permission = "allow"

@@ -43,6 +43,10 @@ class CallBuilder:
         self._history.add(replace(event, at_s=self._now_s))
         return self
 
+    def _same_session(self) -> list[int]:
+        """The turns so far of the open turn's session."""
+        return [it.turn for it in self._history.of(StimulusGiven) if it.session == self._given.session]
+
     @property
     def nonce(self) -> str:
         """The nonce of the open turn."""
@@ -99,7 +103,7 @@ class CallBuilder:
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
                 tools=tuple(tools),
                 results=tuple(results),
-                turns_seen=tuple(self._turns if sees is None else sees),
+                turns_seen=tuple(self._same_session() if sees is None else sees),
                 turns_doubled=tuple(doubled),
                 replies_doubled=tuple(echoed),
                 replies_seen=tuple(range(1, call) if replies is None else replies),

@@ -14,6 +14,7 @@ from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, RunStarted
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
+    MAIN_SESSION,
     AbortSent,
     AgentKilled,
     DeadlineHit,
@@ -83,13 +84,18 @@ class HistoryBuilder(CallBuilder):
 
     # ---- turns
 
-    def message(self, kind: StimulusKind = "user") -> int:
+    def message(self, kind: StimulusKind = "user", session: str = MAIN_SESSION) -> int:
         """A stimulus is given; returns the number of its turn."""
         number = max(self._turns, default=0) + 1
         self._turns.append(number)
         self.turn = number
         self._given = StimulusGiven(
-            turn=number, stimulus=kind, marker=f"marker{number}", nonce=f"saffron{number:02d}otter", text="Go on."
+            turn=number,
+            stimulus=kind,
+            marker=f"marker{number}",
+            nonce=f"saffron{number:02d}otter",
+            text="Go on.",
+            session=session,
         )
         self.add(self._given)
         return number

@@ -412,3 +412,34 @@ def test_while_no_turn_is_under_way_a_background_call_belongs_to_the_one_that_it
     of_two_turns.end()
     assert of_two_turns.place(SUMMARY).turn == 1
     assert of_two_turns.place(talk(user("a title"), tools=())).turn == 0
+
+
+# ---- sessions
+
+
+def two_sessions() -> Positions:
+    """Turn 1 of session A and turn 2 of session B are under way."""
+    found = Positions(SALT, MainShape(frozenset({"bash", "read"})))
+    found.begin(1, MARKERS[1], session="A")
+    found.begin(2, MARKERS[2], session="B")
+    return found
+
+
+def test_turns_of_two_sessions_have_steps_of_their_own():
+    """By the marker; a request without one, such as after a compaction, belongs to the turn of its results."""
+    found = two_sessions()
+    first = found.place(talk(user(f"{MARKERS[1]} Go"), *rounds(found, 1, 2)))
+    second = found.place(talk(user(f"{MARKERS[2]} Go")))
+    assert [(it.turn, it.step, it.attempt) for it in (first, second)] == [(1, 3, 1), (2, 1, 1)]
+    unmarked = found.place(talk(user("A summary of all"), *rounds(found, 1, 1)))
+    assert (unmarked.turn, unmarked.step) == (1, 3)
+
+
+def test_a_title_of_an_ended_turn_stays_in_its_session():
+    """It does not belong to the turn of the other session, which goes on."""
+    found = two_sessions()
+    found.end(1)
+    title = talk(system("Write a title"), user(f"{MARKERS[1]} Go"), tools=())
+    assert found.place(title).turn == 1
+    found.begin(11, MARKERS[11], session="A")
+    assert found.place(title).turn == 11

@@ -27,6 +27,8 @@ class FaultFired(Event):
     """Bytes of the reply's body, or of the request, that passed before the fault; None where that has no meaning."""
     slows: bool = False
     """Whether every byte arrives in the end, so that the fault prevents no request."""
+    whole_link: bool = False
+    """Whether it met every connection of its link."""
 
 
 class FaultUnproven(Event):

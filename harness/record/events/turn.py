@@ -11,6 +11,10 @@ Permission = Literal["allow", "allow_always", "deny", "deny_once", "no_answer"]
 """What a user answers who is asked for permission."""
 
 
+MAIN_SESSION = "main"
+"""The session of a turn that names none."""
+
+
 class StimulusGiven(Event):
     """A stimulus was given to the agent. Turns count from 1."""
 
@@ -19,6 +23,8 @@ class StimulusGiven(Event):
     marker: str
     nonce: str
     text: str
+    session: str = MAIN_SESSION
+    """The conversation that it belongs to; those of one run share HOME and the working folder."""
 
 
 class TurnEnded(Event):

@@ -66,11 +66,11 @@ class FakeAgent:
     room: list[Any] = field(default_factory=list)
     proof: str = "ENOSPC"
 
-    def find(self, whom: str, token: str) -> Iterable[Any]:
+    def find(self, whom: str, token: str, turn: int) -> Iterable[Any]:
         self.asked.append((whom, token))
         yield from self.living[:1] if whom == "leader" else self.living
 
-    def struck(self, number: signal.Signals, grace_s: float) -> None:
+    def struck(self, number: signal.Signals, grace_s: float, turn: int) -> None:
         self.told.append((number, grace_s))
 
     def look(self) -> int:

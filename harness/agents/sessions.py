@@ -1,0 +1,77 @@
+"""Several sessions of one agent in one run: they share HOME, the working folder and the model's address.
+
+What tells a session from another one is the name that the agent gets (`{session}`), or its folder (`{session_dir}`)
+where the spec has no place for a name, or its process, or the protocol's own id.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from wedgehog.harness.agents.base import FIRST_FOLDER, AgentContext, Session, open_agent
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_checks import template_names
+from wedgehog.harness.agents.surroundings import prepare_session
+from wedgehog.harness.agents.templates import written_in
+
+NAMES_A_SESSION = frozenset({"session", "session_dir"})
+
+
+def one_session_reason(spec: AgentSpec) -> str | None:
+    """Why this agent can have only one session in a run; None if it can have several."""
+    if spec.kind == "chat":
+        return "its chat is one session"
+    if all(_names_session(part) for part in _parts(spec)) or (spec.kind != "http" and _names_session(spec.env)):
+        return None
+    where = {"command": "command", "http": "http: url, headers or body"}.get(spec.kind, f"{spec.kind}: resume")
+    return f"nothing in its spec tells one session from another: write {{session}} or {{session_dir}} in {where}"
+
+
+def _parts(spec: AgentSpec) -> Sequence[Any]:
+    """What must name the session, each."""
+    if spec.command is not None:
+        return [line for line in (spec.command, spec.resume) if line is not None]
+    if spec.http is not None:
+        return [[spec.http.url, spec.http.headers, spec.http.body]]
+    living = spec.lines or spec.tui
+    # A process is a session of its own; what begins again on it must say which one.
+    return [living.start, living.resume] if living is not None and living.resume is not None else []
+
+
+def _names_session(part: Any) -> bool:
+    return any(name in NAMES_A_SESSION for _, name in written_in(part))
+
+
+def contexts(spec: AgentSpec, place: AgentContext, names: Sequence[str]) -> dict[str, AgentContext]:
+    """The context of each session; the first one has `place` itself."""
+    first, *others = names
+    return {first: place} | {name: _another(spec, place, name) for name in others}
+
+
+def _another(spec: AgentSpec, place: AgentContext, name: str) -> AgentContext:
+    return replace(place, session=f"{place.session}{name}", session_folder=_folder(spec, name))
+
+
+def _folder(spec: AgentSpec, name: str) -> str:
+    """The folder of a further session: one of its own, unless the agent gets its name."""
+    return FIRST_FOLDER if "session" in template_names(spec) else f"{FIRST_FOLDER}-{name}"
+
+
+def session_folders(spec: AgentSpec, names: Sequence[str]) -> list[str]:
+    """The folders of these sessions, in the run's folder."""
+    return list(dict.fromkeys((FIRST_FOLDER, *(_folder(spec, name) for name in names[1:]))))
+
+
+@asynccontextmanager
+async def open_sessions(spec: AgentSpec, places: dict[str, AgentContext]) -> AsyncIterator[list[Session]]:
+    """Open the agent with all its sessions, in this order; on exit, end all its processes. Errors: AgentError."""
+    (first, place), *others = places.items()
+    async with open_agent(spec, place) as session, AsyncExitStack() as opened:
+        session.name = first
+        found = [session]
+        for name, other in others:
+            around = prepare_session(spec, other, session.surroundings)
+            found.append(await session.apart(name, other, around))
+            opened.push_async_callback(found[-1].close)
+        yield found

@@ -1,0 +1,129 @@
+"""A session works on while another one of the same agent stalls, fails or dies."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from wedgehog.harness.invariants.overload import stopped_too_late, too_late
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.invariants.turn_answered import answered
+from wedgehog.harness.record.by_session import strikes_all
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, passed
+from wedgehog.harness.record.views import Call, Turn
+
+SOON_S = 1.5
+"""A session that waited for another one goes on so soon after that one's call or turn."""
+
+
+@invariant("session_unharmed", unscaled=("wait_s",), across=True)
+def session_unharmed(history: History, *, wait_s: float = 2) -> Iterator[Verdict]:
+    """A session that no fault strikes is answered, and waits at most `wait_s` for another session.
+
+    Judged where a run has two sessions, on those that no fault struck: one that met every connection of a link, or a
+    server, strikes all. A session waits for another one where it does nothing (no call is open, no tool runs, its
+    last call did not fail), and goes on as soon as a call or the turn of the other one has ended. The time that the
+    agent took in its control run until its first request does not count.
+
+    Fix: Hold no lock that all sessions share while you wait for the model or for a tool: only while a file is written.
+    Let such a lock end with its process (`flock`, or a file with the pid that is checked), and give each session its
+    own connection, queue and worker.
+    """
+    if len(history.sessions) < 2:
+        return
+    struck = {fired.turn for fired in history.of(FaultFired)}
+    if any(map(strikes_all, history.of(FaultFired))):
+        return
+    for name, session in history.sessions.items():
+        if struck.isdisjoint(turn.number for turn in session.turns):
+            yield from (_named(name, it) for it in answered(session))
+            for turn in session.turns:
+                yield from (_named(name, it) for it in (*_silent(session, turn), *_waited(history, turn, wait_s)))
+
+
+def _named(session: str, verdict: Verdict) -> Verdict:
+    says = f"session {session}, which no fault struck: {verdict.says}" if verdict.says else ""
+    return Verdict(verdict.status, says, verdict.evidence, verdict.name, verdict.overload)
+
+
+def _silent(session: History, turn: Turn) -> Iterator[Verdict]:
+    """A turn that ended neither with an answer nor with an error; also where it is the first one of its session."""
+    came = outcome_of(turn, session)
+    if came.kind == "silent":
+        stop = turn.deadline or turn.start_missed
+        yield stopped_too_late(session, f"{turn} was not answered: {came.how}", ends(turn), stop)
+
+
+@dataclass(frozen=True, slots=True)
+class _Idle:
+    """A time in which a session did nothing that can be seen; `usual_s` of it the agent takes anyway."""
+
+    since: Event
+    until: Event
+    what: str
+    usual_s: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How long it was, without what is usual."""
+        return self.until.at_s - self.since.at_s - self.usual_s
+
+
+def _waited(history: History, turn: Turn, wait_s: float) -> Iterator[Verdict]:
+    others = [it for it in history.in_parallel(turn) if it.session != turn.session]
+    for idle in _idle(history, turn) if others else ():
+        over_s = idle.seconds - history.frozen_s(idle.since.at_s, idle.until.at_s) - history.stretched(wait_s)
+        other = _goes_on_after(idle, others)
+        if over_s <= 0 or other is None:
+            yield passed()
+            continue
+        says = f"{turn} waited {idle.seconds:.1f} s {idle.what}, until {other.in_session} let it go on"
+        since_s, until_s = idle.since.at_s, idle.until.at_s
+        yield too_late(history, says, (idle.since, idle.until), over_s=over_s, since_s=since_s, until_s=until_s)
+
+
+def _idle(history: History, turn: Turn) -> Iterator[_Idle]:
+    """The times in which this turn did nothing."""
+    calls, given = turn.main_calls, turn.stimulus
+    if given is None or not calls:
+        return
+    yield _Idle(given, turn.calls[0].arrived, "with its first request", history.run.start_up_s)
+    for call, following in pairwise(calls):
+        if (since := _done(turn, call)) is not None and since.id < following.arrived.id:
+            yield _Idle(since, following.arrived, f"after request {call.number}")
+    last = calls[-1].ended
+    if turn.end is not None and last is not None and calls[-1].final and turn.deadline is None:
+        yield _Idle(last, turn.end, "with its end", history.run.exit_s)
+
+
+def _done(turn: Turn, call: Call) -> Event | None:
+    """The end of a call that came whole, and of the tools that it asked for; None if that is not known."""
+    if not call.ok or call.ended is None:
+        return None
+    tools = [use for use in turn.tool_uses if use.reply is call.ended]
+    if any(not use.done for use in tools):
+        return None
+    return max((call.ended, *(use.done[-1] for use in tools)), key=lambda event: event.id)
+
+
+def _goes_on_after(idle: _Idle, others: Sequence[Turn]) -> Turn | None:
+    """The turn of another session that was under way all the time, and of which something ended just before this."""
+    for other in others:
+        if other.stimulus is None or other.stimulus.id > idle.since.id:
+            continue
+        if any(idle.since.id < end.id < idle.until.id and idle.until.at_s - end.at_s <= SOON_S for end in _ends(other)):
+            return other
+    return None
+
+
+def _ends(turn: Turn) -> Iterator[Event]:
+    """The ends of a turn, of its calls and of its tools."""
+    yield from (event for event in (turn.end,) if event is not None)
+    for call in turn.calls:
+        yield from (event for event in (call.ended, call.hung_up, call.refused) if event is not None)
+    for use in turn.tool_uses:
+        yield from use.done

@@ -1,0 +1,72 @@
+"""Several sessions of one agent: which agents can have them, and what tells one from another."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.sessions import contexts, one_session_reason, open_sessions, session_folders
+
+PRINTS = """
+import os, sys
+print(*sys.argv[1:], os.environ.get("FOLDER", ""), os.environ["HOME"], os.getcwd())
+"""
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"command": ["agent", "--id", "{session}", "{message}"]},
+        {"command": ["agent", "{message}"], "env": {"SESSIONS": "{session_dir}"}},
+        {"command": ["agent", "{session}"], "resume": ["agent", "--resume", "{session}"]},
+        {"callable": "agent.py:call"},
+        {"acp": {"start": ["agent"]}},
+        {"lines": {"start": ["agent"], "done": "^$"}},
+        {"tui": {"start": ["agent", "{session}"], "resume": ["agent", "-r", "{session}"], "ready": ">"}},
+        {"http": {"base": "http://127.0.0.1:9", "url": "/", "body": {"session": "{session}", "text": "{message}"}}},
+    ],
+)
+def test_an_agent_whose_sessions_are_told_apart_can_have_several(spec_of: Any, keys: dict[str, Any]):
+    """By a name, a folder, a process of its own, or the protocol."""
+    assert one_session_reason(spec_of(**keys)) is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"command": ["agent", "{message}"]}, "{session} or {session_dir} in command"),
+        ({"command": ["agent", "{session}"], "resume": ["agent", "--last"]}, "{session} or {session_dir} in command"),
+        ({"lines": {"start": ["a"], "resume": ["a", "-c"], "done": "^$"}}, "{session} or {session_dir} in lines"),
+        ({"http": {"base": "http://127.0.0.1:9", "url": "/"}, "env": {"S": "{session}"}}, "in http: url, headers"),
+        ({"chat": {"start": ["agent", "{session}"]}}, "its chat is one session"),
+    ],
+)
+def test_an_agent_whose_sessions_are_one_says_why(spec_of: Any, keys: dict[str, Any], says: str):
+    """Nothing names the session, or a later message goes to the last one, whichever that is."""
+    assert says in (one_session_reason(spec_of(**keys)) or "")
+
+
+def test_a_session_has_a_folder_of_its_own_unless_it_gets_a_name(spec_of: Any, place: AgentContext):
+    """With a name they share the folder, as an agent with an index of its sessions has it."""
+    named = spec_of(command=["agent", "{session_dir}", "{session}"])
+    found = contexts(named, place, ("A", "B"))
+    assert [(it.session, it.session_folder) for it in found.values()] == [("s1", "session"), ("s1B", "session")]
+    nameless = spec_of(command=["agent", "{session_dir}"])
+    assert [it.session_folder for it in contexts(nameless, place, ("A", "B")).values()] == ["session", "session-B"]
+    assert session_folders(nameless, ("A", "B")) == ["session", "session-B"]
+    assert session_folders(named, ("A", "B")) == ["session"]
+
+
+async def test_sessions_share_home_and_working_folder(spec_of: Any, place: AgentContext):
+    """Name, folder and environment are the session's own; a second process of a session has the same."""
+    spec = spec_of(PRINTS, command=["{python}", "{here}/agent.py", "{message}"], env={"FOLDER": "{session_dir}"})
+    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as sessions:
+        said = {it.name: (await it.say("hello", first=True)).answer.split() for it in sessions}
+        beside = sessions[1].beside()
+        assert beside is not None and beside.name == "B"
+        again = (await beside.say("hello", first=False)).answer.split()
+    shared = [str(place.home), str(place.cwd)]
+    assert said["A"] == ["hello", str(place.session_dir), *shared]
+    other = replace(place, session_folder="session-B")
+    assert said["B"] == again == ["hello", str(other.session_dir), *shared]
