@@ -35,14 +35,30 @@ def session_unharmed(history: History, *, wait_s: float = 2) -> Iterator[Verdict
     """
     if len(history.sessions) < 2:
         return
-    struck = {fired.turn for fired in history.of(FaultFired)}
-    if any(map(strikes_all, history.of(FaultFired))):
-        return
     for name, session in history.sessions.items():
-        if struck.isdisjoint(turn.number for turn in session.turns):
-            yield from (_named(name, it) for it in answered(session))
-            for turn in session.turns:
-                yield from (_named(name, it) for it in (*_silent(session, turn), *_waited(history, turn, wait_s)))
+        turns = _unstruck(history, session)
+        yield from (_named(name, it) for it in answered(session, turns))
+        for turn in turns:
+            yield from (_named(name, it) for it in (*_silent(session, turn), *_waited(history, turn, wait_s)))
+
+
+def _unstruck(history: History, session: History) -> list[Turn]:
+    """The turns of a session that no fault struck before their end; none if one was aimed at any of them."""
+    mine, first = {turn.number for turn in session.turns}, session.turns[0]
+    if any(fired.turn in mine for fired in history.of(FaultFired)) or any(map(_harmed, session.calls)):
+        return []
+    began = first.stimulus.id if first.stimulus is not None else 0
+    beside_first = {turn.number for turn in history.in_parallel(first)}
+    of_all = [it for it in history.of(FaultFired) if strikes_all(it) and (it.turn in beside_first or it.id > began)]
+    until = min((fired.id for fired in of_all), default=history.end_id)
+    over = (turn for turn in session.turns if turn.end is not None and turn.end.id < until)
+    return [turn for turn in over if outcome_of(turn, session).kind != "stopped at its limit"]
+
+
+def _harmed(call: Call) -> bool:
+    """Whether the provider refused the call as it was told to, or its reply was cut or changed."""
+    refused = call.refused is not None and call.refused.scripted
+    return refused or call.damaged or (call.ended is not None and call.ended.how not in ("complete", "hung up"))
 
 
 def _named(session: str, verdict: Verdict) -> Verdict:

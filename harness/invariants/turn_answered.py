@@ -1,6 +1,6 @@
 """A message is answered in spite of the fault."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
@@ -9,6 +9,7 @@ from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
+from wedgehog.harness.record.views import Turn
 
 
 @invariant("turn_answered", asked=True)
@@ -21,13 +22,13 @@ def turn_answered(history: History) -> Iterator[Verdict]:
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx.
     Limit the attempts.
     """
-    yield from answered(history)
+    yield from answered(history, history.turns)
 
 
-def answered(history: History) -> Iterator[Verdict]:
-    """A verdict for each turn that owes an answer and ended by itself."""
+def answered(history: History, turns: Iterable[Turn]) -> Iterator[Verdict]:
+    """A verdict for each of these turns that owes an answer and ended by itself."""
     signalled = {kill.turn for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")}
-    for turn in history.turns:
+    for turn in turns:
         outcome = outcome_of(turn, history)
         owes_answer = turn.stimulus is not None and turn.stimulus.stimulus in ("user", "resume")
         if not owes_answer or outcome.kind in ("silent", "stopped by its user", "killed", "unfinished"):
