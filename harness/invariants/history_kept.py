@@ -12,6 +12,7 @@ from wedgehog.harness.invariants.scope import (
     tool_uses_of,
 )
 from wedgehog.harness.record.events.call import RequestRefused
+from wedgehog.harness.record.events.turn import SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
@@ -31,9 +32,9 @@ def history_kept(history: History) -> Iterator[Verdict]:
     where the model gave one, the request must have words of such calls. An agent may drop earlier turns after the
     provider refused a request for its length.
 
-    The turn after an error, too, carries something of the turn that failed, if a tool ran in it: its message, its
-    result, or a reply. A model that does not know that the tool ran runs it again. Not judged where the provider did
-    not accept what the turn said (400, 413, 422).
+    The turn after an error or a kill, too, carries something of the turn that failed, if the result of a tool was sent
+    in it: its message, its result, or a reply. A model that does not know that the tool ran runs it again. Not judged
+    where the provider did not accept what the turn said (400, 413, 422), or the kill tore a session file.
 
     Fix: After an error or a restart load the stored session, and send its turns or a summary of them. Do not begin
     a new conversation silently. Keep the tool calls of a turn that failed, with their results.
@@ -98,7 +99,7 @@ def _gave_a_summary(call: Call) -> bool:
 
 
 def _after_an_error(history: History, turn: Turn) -> Iterator[Verdict]:
-    """The first accepted request after a turn that failed after a tool had run in it."""
+    """The first accepted request after a turn that failed, or was killed, after a tool had run in it."""
     failed = next((it for it in history.turns if it.number == turn.number - 1), None)
     later = next((call for call in main_calls_of(turn) if call.paid), None)
     ran = _ran(history, failed) if failed is not None else []
@@ -108,17 +109,18 @@ def _after_an_error(history: History, turn: Turn) -> Iterator[Verdict]:
         yield passed()
     elif not _summarized(history, failed, later):
         tools = ", ".join(it.token for it in ran)
-        says = f"{failed} failed after tool call {tools} had run, and request {later.number} carries nothing of it"
+        says = f"{failed} ended after tool call {tools} had run, and request {later.number} carries nothing of it"
         yield fail(says, (*ran[0].done[:1], *requests([later])))
 
 
 def _ran(history: History, turn: Turn) -> list[ToolUse]:
-    """Tools whose results were sent in a turn that ended in an error by itself."""
+    """Tools whose results were sent in a turn that ended in an error by itself, or with its process."""
     refused = any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in turn.calls)
     broken = any(it.damaged or (it.ended is not None and it.ended.stop == "error") for it in turn.calls)
-    if refused or broken or over(turn) is not None or history.beside(turn):
+    if refused or broken or over(turn) not in (None, turn.killed) or history.beside(turn):
         return []
-    if outcome_of(turn, history).kind != "surfaced":
+    torn = any(it.turn == turn.number and it.torn for it in history.of(SessionSaved))
+    if torn or (turn.killed is None and outcome_of(turn, history).kind != "surfaced"):
         return []
     return [use for use in tool_uses_of(turn) if use.done and any(sent.turn == turn.number for sent in use.results)]
 

@@ -59,6 +59,7 @@ STRICT = {
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "abort-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
     "abort-leaves-nothing-running": ("kills-only-the-shell", {"stops_when_told"}),
+    "killed-after-tool": ("stores-at-the-end", {"history_kept"}),
     "killed-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
     "slow-but-alive": ("stores-its-answer-twice", {"said_once"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),

@@ -7,6 +7,7 @@ import pytest
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import SessionSaved
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT, result
 
@@ -144,6 +145,36 @@ def test_a_turn_that_failed_after_its_tool_had_run_is_known_to_the_next_one(
     verdict = check("history_kept", tell.end().seal())
     assert verdict.status == status
     assert status == "pass" or verdict.says.endswith("2.1.1 had run, and request 4 carries nothing of it")
+
+
+@pytest.mark.parametrize(
+    ("sends", "torn", "sees", "status"),
+    [
+        (True, False, (1, 3), "fail"),
+        (True, False, (1, 2, 3), "pass"),
+        (False, False, (1, 3), "pass"),
+        (True, True, (1, 3), "pass"),
+    ],
+)
+def test_a_killed_turn_whose_result_was_sent_is_known_to_the_next_one(
+    sends: bool, torn: bool, sees: tuple[int, ...], status: str
+):
+    """An agent that stores a turn at its end only has lost the work of it; a torn file may have lost more."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    tell.message()
+    tell.reply(tell.ask(1), "I run it.", tools=[True])
+    ran = tell.runs("2.1.1")
+    if sends:
+        tell.ask(2, results=[ran])
+    tell.kill()
+    if torn:
+        tell.add(SessionSaved(turn=2, path="session.jsonl", sha256="", size=0, torn=True))
+    tell.message()
+    tell.reply(tell.ask(1, sees=sees, replies=[1]), f"Done {tell.nonce}")
+    verdict = check("history_kept", tell.end().seal())
+    assert verdict.status == status
+    assert status == "pass" or "2.1.1 had run" in verdict.says
 
 
 @pytest.mark.parametrize(("fails", "runs"), [(False, True), (True, False)])
