@@ -61,9 +61,9 @@ def _measured(history: History, turn: Turn) -> Iterator[_Use]:
 
 def _end(turn: Turn, use: ToolUse) -> Event | None:
     """What ended the tool call; for one that never ended, what ended its turn; None if it never ran."""
-    # What the agent does after a kill, and its next start, is not the tool's time.
-    killed: tuple[Event, ...] = (turn.killed,) if turn.killed is not None and use.started else ()
-    ends: list[Event] = [event for event in (*use.done, *use.results, *killed) if event.id > use.reply.id]
+    # What follows a kill or an abort, until the next start or the user's next message, is not the tool's time.
+    stops = [stop for stop in (turn.killed, turn.aborted) if stop is not None and use.started]
+    ends: list[Event] = [event for event in (*use.done, *use.results, *stops) if event.id > use.reply.id]
     if ends:
         return min(ends, key=lambda event: event.id)
     following = next((call.arrived for call in main_calls_of(turn) if call.arrived.id > use.reply.id), None)

@@ -204,7 +204,7 @@ def _elsewhere(history: History) -> str:
 
 def _ending(ended: TurnEnded) -> str:
     code = ended.exit_code
-    if ended.raised:
+    if ended.raised and code is None:
         return ", and talking to the agent failed"
     if code is None:
         return f", and the service replied with HTTP {ended.status}" if ended.status is not None else ""
@@ -225,6 +225,8 @@ def _words(history: History) -> str:
     if ended is None:
         return ""
     spoken = [ended.error, ended.stderr, ended.stdout, ended.raised or ""]
+    if ended.raised and ended.exit_code is not None:  # then it is our sentence: the process's own words say more
+        spoken = [ended.stderr, ended.stdout, ended.error]
     if stopped and ended.raised:
         spoken = [ended.stderr, ended.stdout]
     spoken_words = (said.partition(TRACE)[0] if stopped else exception_in(said) for said in spoken)

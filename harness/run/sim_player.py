@@ -24,7 +24,9 @@ from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.sim_worker import READY, REAL_LIMIT_S, Served, SimJob
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.sim.errors import LIVE
+from wedgehog.harness.services.beacon import wrapped
+from wedgehog.harness.sim.errors import LIVE, SimUnsupportedError
+from wedgehog.harness.sim.shell import script_of
 
 LONGEST_LINE = 2**24
 """An answer in lines has no longer one."""
@@ -37,7 +39,19 @@ def why_not_in_virtual_time(scenario: Scenario | None, spec: AgentSpec) -> str:
     if scenario is not None and "sessions" in scenario.needs:
         return f"the scenario has several sessions: {LIVE}"
     real = [what for what in ("processes", "disk") if scenario is not None and what in scenario.needs]
-    return f"the scenario's faults act on {' and '.join(real)}: {LIVE}" if real else ""
+    if real:
+        return f"the scenario's faults act on {' and '.join(real)}: {LIVE}"
+    return _why_no_command(scenario) if scenario is not None else ""
+
+
+def _why_no_command(scenario: Scenario) -> str:
+    """Which of its commands the simulated shell does not know; empty if it knows all."""
+    for command in scenario.commands:
+        try:
+            script_of(("sh", "-c", wrapped(command, "x1x1x1", Path("trace"))))
+        except SimUnsupportedError as unknown:
+            return f"a command of the scenario: {unknown}"
+    return ""
 
 
 def in_virtual_time(judgement: Judgement, history: History, real_s: float) -> Judgement:

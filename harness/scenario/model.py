@@ -190,11 +190,16 @@ class Scenario(ConfigModel):
         return frozenset(item.name for reply in replies for item in reply.items if isinstance(item, ToolCall))
 
     @property
-    def silent(self) -> bool:
-        """Whether a command of the script prints nothing: then only the id of its call identifies the result."""
+    def commands(self) -> tuple[str, ...]:
+        """The shell commands of the main conversation."""
         replies = [reply for turn in self.turns for reply in turn.replies]
         calls = (it for reply in replies for it in reply.items if isinstance(it, ToolCall) and it.name == SHELL)
-        return any(str(call.args.get("command")).strip() in SILENT_COMMANDS for call in calls)
+        return tuple(str(call.args["command"]) for call in calls if "command" in call.args)
+
+    @property
+    def silent(self) -> bool:
+        """Whether a command of the script prints nothing: then only the id of its call identifies the result."""
+        return any(command.strip() in SILENT_COMMANDS for command in self.commands)
 
     @property
     def planted(self) -> Mapping[tuple[str | int, ...], str]:

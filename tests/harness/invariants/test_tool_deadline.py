@@ -109,3 +109,17 @@ def test_a_kill_ends_the_tools_time():
     tell.answer_step(1, [result(token, is_error=True)])
     verdict = check("tool_deadline", tell.end().seal(), tool_s=30)
     assert (verdict.status, verdict.says) == ("pass", "the slowest tool call took 1.0 s")
+
+
+def test_the_pause_of_the_user_after_an_abort_is_not_the_tools_time():
+    """Its result, that it was stopped, comes with the next message."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    tell.fires("abort", None)
+    tell.wait(2).abort().end("", ended="aborted")
+    tell.wait(60).message()
+    tell.reply(tell.ask(1, results=[result(token)]))
+    verdict = check("tool_deadline", tell.end().seal(), tool_s=30)
+    assert verdict.status == "pass"

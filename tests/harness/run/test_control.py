@@ -200,6 +200,10 @@ def test_an_agent_that_never_calls_the_model_is_asked_about_its_address():
 TRACE = "Traceback (most recent call last):\n" + "  File 'x.py', line 1, in <module>\n" * 20
 
 
+OUR_WORDS = "the process ended with exit code 1"
+"""What its user sees of a process that stays and has ended."""
+
+
 @pytest.mark.parametrize(
     ("end", "said"),
     [
@@ -211,6 +215,10 @@ TRACE = "Traceback (most recent call last):\n" + "  File 'x.py', line 1, in <mod
         (
             {"exit_code": None, "raised": "ImportError: hat", "error": "ImportError: hat"},
             "and talking to the agent failed. Its last words: ImportError: hat",
+        ),
+        (
+            {"exit_code": 1, "raised": OUR_WORDS, "error": OUR_WORDS, "stderr": "TypeError: hat"},
+            "and the agent ended with exit code 1. Its last words: TypeError: hat",
         ),
     ],
 )

@@ -4,7 +4,11 @@ import asyncio
 import os
 from pathlib import Path
 
-from wedgehog.harness.run.sim_player import worker_process
+import pytest
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.run.sim_player import why_not_in_virtual_time, worker_process
+from wedgehog.harness.scenario.model import Scenario
 
 FORKS = "sleep 300 & echo $!; wait"
 """A program with a child that holds its stdout, as a fork that plays a long run does."""
@@ -26,3 +30,21 @@ async def test_an_interrupted_campaign_does_not_wait_for_the_runs_that_are_under
             fork = int(await worker.stdout.readline())
             assert _runs(fork)
     assert not _runs(fork)
+
+
+@pytest.mark.parametrize(
+    ("command", "missing"),
+    [
+        ("echo half; kill -9 $$", "the shell's '$$'"),
+        ("read answer", "the command 'read'"),
+        ("sleep 25 &", "'$$'"),
+        ("echo on; sleep 25", ""),
+    ],
+)
+def test_a_command_that_the_simulated_shell_does_not_know_needs_the_live_world(command: str, missing: str):
+    """The agent cannot help it, so the scenario is skipped: an error would blame its spec."""
+    turn = {"user": "x", "model": [[{"tool": "shell", "args": {"command": command}}], {"text": "{nonce}"}]}
+    scenario = Scenario.model_validate({"name": "x", "why": "y", "turns": [turn]})
+    spec = AgentSpec.model_validate({"name": "x", "wire": "anthropic", "callable": "x.py:answer"})
+    why = why_not_in_virtual_time(scenario, spec)
+    assert (missing in why and "--world live" in why) if missing else why == ""
