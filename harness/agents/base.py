@@ -206,8 +206,13 @@ class Session:
     def beside(self) -> "Session | None":
         """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
 
-    async def apart(self, name: str, place: AgentContext, surroundings: Surroundings) -> "Session":
-        """The same agent in another session, ready for its first message. The caller closes it. Errors: AgentError."""
+    async def apart(
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True
+    ) -> "Session":
+        """The same agent in another session, ready for its first message; its turns may be `at_once` with this one's.
+
+        The caller closes it. Errors: AgentError.
+        """
         other = type(self)(self._spec, place, surroundings, self._tree)
         other.name = name
         await other.open()

@@ -8,7 +8,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, Stimulus, Surroundings
+from wedgehog.harness.agents.base import (
+    AgentContext,
+    AgentError,
+    DeliveredSignal,
+    Outcome,
+    Session,
+    Stimulus,
+    Surroundings,
+)
 from wedgehog.harness.agents.callable_python import python_of, started_in
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
@@ -49,6 +57,8 @@ class CallableSession(Session):
         self._target = surroundings.fill(spec.callable or "")
         self._host: _Host | None = None
         self._over: asyncio.Event | None = None
+        self._first: CallableSession | None = None
+        """The session whose process this one uses too."""
         self.started = started_in(spec, self._target)
 
     async def open(self) -> None:
@@ -57,7 +67,9 @@ class CallableSession(Session):
 
     async def close(self) -> None:
         """Close the host's socket."""
-        if self._host is not None:
+        if self._first is not None:
+            await self._first.close()
+        elif self._host is not None:
             self._host.writer.close()
         self._host = self._owned = None
 
@@ -79,6 +91,21 @@ class CallableSession(Session):
             over.set()
         return self._outcome(host.owned, reply, code)
 
+    async def apart(
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True
+    ) -> "CallableSession":
+        """Calls with another session_dir: in the same process, as in a service, or `at_once` in one of its own."""
+        other = CallableSession(self._spec, place, surroundings, self._tree)
+        other.name, other._first = name, None if at_once else self
+        await other.open()
+        return other
+
+    def signalled(self, delivered: DeliveredSignal) -> None:
+        """A process of two sessions ends for both."""
+        super().signalled(delivered)
+        if self._first is not None:
+            self._first.signalled(delivered)
+
     def _in_turn(self) -> bool:
         return self._over is not None and not self._over.is_set()
 
@@ -96,6 +123,10 @@ class CallableSession(Session):
 
     async def _alive(self) -> _Host:
         """A running host; its earlier output is dropped."""
+        if self._first is not None:
+            self._host = await self._first._alive()
+            self._owned, self.started = self._host.owned, self._first.started
+            return self._host
         if self._host is not None and self._delivered is not None:
             left_s = max(END_WITHIN_S, self._delivered.until_s - self._place.clock.now())
             with suppress(TimeoutError):

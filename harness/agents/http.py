@@ -137,7 +137,9 @@ class HttpSession(Session):
         twin._turn, twin._alone = None, False
         return twin
 
-    async def apart(self, name: str, place: AgentContext, surroundings: Surroundings) -> "HttpSession":
+    async def apart(
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True
+    ) -> "HttpSession":
         """Requests of another session to the same service; its output counts for both."""
         twin = copy(self)
         twin.name, twin._place, twin._around = name, place, surroundings

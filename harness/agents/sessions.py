@@ -64,14 +64,19 @@ def session_folders(spec: AgentSpec, names: Sequence[str]) -> list[str]:
 
 
 @asynccontextmanager
-async def open_sessions(spec: AgentSpec, places: dict[str, AgentContext]) -> AsyncIterator[list[Session]]:
-    """Open the agent with all its sessions, in this order; on exit, end all its processes. Errors: AgentError."""
+async def open_sessions(
+    spec: AgentSpec, places: dict[str, AgentContext], *, at_once: bool = True
+) -> AsyncIterator[list[Session]]:
+    """Open the agent with all its sessions, in this order; on exit, end all its processes. Errors: AgentError.
+
+    `at_once`: turns of two sessions may overlap.
+    """
     (first, place), *others = places.items()
     async with open_agent(spec, place) as session, AsyncExitStack() as opened:
         session.name = first
         found = [session]
         for name, other in others:
             around = prepare_session(spec, other, session.surroundings)
-            found.append(await session.apart(name, other, around))
+            found.append(await session.apart(name, other, around, at_once=at_once))
             opened.push_async_callback(found[-1].close)
         yield found

@@ -243,7 +243,7 @@ class _Run:
         """The open agent, between a planted session and the session that it leaves."""
         self.files.plant(0, self.job.scenario.session)
         spec = self.job.agent
-        async with open_sessions(spec, self.places) as sessions:
+        async with open_sessions(spec, self.places, at_once=self.job.scenario.sessions_at_once) as sessions:
             self.processes.sessions.extend(sessions)
             try:
                 yield sessions[0]

@@ -108,6 +108,13 @@ def test_bugs_of_two_sessions_are_named(says: Any, written: Any):
         assert found[name, scenario].startswith("fail") and words in found[name, scenario], found[name, scenario]
 
 
+def test_a_function_with_one_list_for_all_sessions_is_named(says: Any, written: Any):
+    """A global variable: a process that serves one session only would never show it."""
+    one_list = {"self.messages = list(self._read())": "self.messages = ALL", "LOST = ": "ALL = []\nLOST = "}
+    (found,) = says([written("global", one_list, callable="global.py:call")], "two-sessions-take-turns").values()
+    assert found.startswith("fail") and "has words of session A (turn 1)" in found, found
+
+
 def test_an_agent_that_continues_the_last_session_is_skipped(says: Any, written: Any):
     """Nothing in its spec says which session a message belongs to."""
     way = {"command": [*command("last")[:4], "{llm_url}", "{home}", "{message}"]}

@@ -1,11 +1,13 @@
 """Several sessions of one agent: which agents can have them, and what tells one from another."""
 
+import os
+import signal
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.base import AgentContext, DeliveredSignal
 from wedgehog.harness.agents.sessions import contexts, one_session_reason, open_sessions, session_folders
 
 PRINTS = """
@@ -70,3 +72,40 @@ async def test_sessions_share_home_and_working_folder(spec_of: Any, place: Agent
     assert said["A"] == ["hello", str(place.session_dir), *shared]
     other = replace(place, session_folder="session-B")
     assert said["B"] == again == ["hello", str(other.session_dir), *shared]
+
+
+COUNTS = """
+import os
+CALLS = []
+
+def call(message, *, session_dir, llm_url, key):
+    CALLS.append(message)
+    return f"{os.getpid()} {len(CALLS)} {os.path.basename(session_dir)}"
+"""
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_sessions_of_a_function_share_a_process_unless_they_overlap(
+    spec_of: Any, place: AgentContext, at_once: bool
+):
+    """As in a service: what one call leaves in a global variable is there for the next one, of any session."""
+    spec = spec_of(COUNTS, callable="agent.py:call")
+    async with open_sessions(spec, contexts(spec, place, ("A", "B")), at_once=at_once) as (a, b):
+        said = [(await it.say("hello", first=True)).answer.split() for it in (a, b, a)]
+        pids = {it.leader.pid for it in (a, b) if it.leader is not None}
+        await b.end_turn()
+    assert [words[2] for words in said] == ["session", "session-B", "session"]
+    assert [words[1] for words in said] == (["1", "1", "2"] if at_once else ["1", "2", "3"])
+    assert {int(words[0]) for words in said} == pids and len(pids) == 1 + at_once
+
+
+async def test_a_process_of_two_sessions_that_is_killed_is_started_again_for_both(spec_of: Any, place: AgentContext):
+    """Whichever of them speaks next."""
+    spec = spec_of(COUNTS, callable="agent.py:call")
+    async with open_sessions(spec, contexts(spec, place, ("A", "B")), at_once=False) as (a, b):
+        first = (await a.say("hello", first=True)).answer.split()
+        assert (await b.say("hello", first=True)).answer.split()[0] == first[0]
+        b.signalled(DeliveredSignal(signal.SIGKILL, 0.0))
+        os.kill(int(first[0]), signal.SIGKILL)
+        again = [(await it.say("hello", first=False)).answer.split() for it in (a, b)]
+    assert [words[1] for words in again] == ["1", "2"] and again[0][0] == again[1][0] != first[0]
