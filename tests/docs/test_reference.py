@@ -141,8 +141,8 @@ def test_every_stock_bound_is_explained(docs: Path):
     for found in known().values():
         for name, parameter in found.parameters.items():
             if parameter.default not in (None, False):
-                number = f"{parameter.default:g}"
-                assert any(f"`{name}`" in row and number in row for row in rows), name
+                numbers = (f"{parameter.default:g}", f"{parameter.default:,}")
+                assert any(f"`{name}`" in row and any(it in row for it in numbers) for row in rows), name
 
 
 def test_every_column_of_the_summary_is_explained(docs: Path):
