@@ -40,6 +40,7 @@ class Screen:
         self._screen = cast("Any", pyte.HistoryScreen(columns, rows, history=SCROLLED_LINES, ratio=0.5))
         self._screen.write_process_input = self._answer
         self._stream = pyte.ByteStream(self._screen)
+        self._shown: list[str] | None = None
 
     def feed(self, chunk: bytes) -> bytes:
         """Draw what the program wrote; what the terminal answers, such as where the cursor is."""
@@ -48,6 +49,7 @@ class Screen:
         end = unfinished.start() if unfinished else len(data)
         self._rest = data[end:]
         self._stream.feed(_UNKNOWN.sub(b"", data[:end]))
+        self._shown = None
         typed, self._typed = self._typed, b""
         return typed
 
@@ -56,8 +58,10 @@ class Screen:
 
     @property
     def shown(self) -> list[str]:
-        """The lines on the screen."""
-        return [line.rstrip() for line in self._screen.display]
+        """The lines on the screen. Kept until more is written: to put them together takes milliseconds."""
+        if self._shown is None:
+            self._shown = [line.rstrip() for line in self._screen.display]
+        return self._shown
 
     @property
     def scrolled(self) -> list[str]:

@@ -159,6 +159,7 @@ class CpuWatch(_Meanwhile):
         return self._cost() - began_s
 
     async def _work(self) -> None:
-        while self.counts:
+        counts = self.counts  # asked once: the answer is in two files of /proc
+        while counts:
             took_s = self.look() if self._meters else 0.0
             await self._pause(min(LONGEST_PAUSE_S, max(LOOK_EVERY_S, took_s / COST_SHARE)))
