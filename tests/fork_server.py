@@ -11,6 +11,7 @@ process of the simulated runs started by that program.
 """
 
 import gc
+import importlib
 import json
 import os
 import sys
@@ -19,10 +20,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import genai_prices  # noqa: F401
+import genai_prices.data
+import genai_prices.decompose  # noqa: F401
+import rich._emoji_codes  # noqa: F401
 
+import wedgehog.harness.agents.process
+import wedgehog.harness.network.toxiproxy.link
+import wedgehog.harness.network.toxiproxy.server
 import wedgehog.harness.run.campaign
+import wedgehog.reports.baseline
 import wedgehog.reports.html
+import wedgehog.reports.junit
+import wedgehog.reports.markdown
 import wedgehog.reports.terminal  # noqa: F401
 from wedgehog.harness.agents import surroundings
 from wedgehog.harness.commands import cli
@@ -33,6 +42,8 @@ from wedgehog.reports import latency_section
 latency_section.DRAWS = False
 """matplotlib takes a second and more of each report; `tests/live/test_run.py` has a command that draws."""
 
+IMPORTS = "WEDGEHOG_TEST_IMPORTS"
+"""The variable with names of more modules to import, once for all commands: those that take a tenth of a second."""
 PYTHON = "WEDGEHOG_TEST_PYTHON"
 """The variable with the `python` of agents and of tool servers, where a test has one: see `warm_python.py`."""
 
@@ -55,6 +66,8 @@ def serve() -> None:
     gc.freeze()
     for line in sys.stdin:
         told = json.loads(line)
+        for module in told["environment"].pop(IMPORTS, "").split():
+            importlib.import_module(module)
         if "code" in told and os.fork():
             continue  # (a process of its own waits for this command)
         pid = os.fork()

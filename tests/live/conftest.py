@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 import psutil
@@ -23,17 +24,17 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 PATIENCE_S = 60.0
 AGENT = '''\
 """A small agent: asks the model once; what it finds in its environment is its session."""
-import json, os, sys, urllib.request
+import json, os, sys
+from plain_http import post
 url, session, message = sys.argv[1:4]
 json.dump(dict(os.environ), open(os.path.join(session, "environment.json"), "w"))
 body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": message}]}
-request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
-    "content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"})
+headers = {"x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"}
 if "linger" in message:  # a helper that nobody will end but us: a session of its own, a washed environment
     import subprocess
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
 try:
-    print(json.load(urllib.request.urlopen(request, timeout=100))["content"][0]["text"])
+    print(json.loads(post(url + "/v1/messages", body, headers, timeout_s=100).read())["content"][0]["text"])
 except OSError as wrong:
     sys.exit(f"Error: {wrong}")
 '''
@@ -136,6 +137,7 @@ def agent(tmp_path: Path) -> Callable[..., str]:
 
     def write(name: str = "mine", code: str = AGENT, **words: Any) -> str:
         (tmp_path / f"{name}.py").write_text(code)
+        copy(PLAIN_HTTP, tmp_path)
         command = ["{python}", "-S", "-E", f"{{here}}/{name}.py", "{llm_url}", "{session_dir}", "{message}"]
         spec = {"name": name, "wire": "anthropic", "command": command, "env": {"KEY": "{key}"}, "recover_s": 0}
         spec |= {"session_files": ["{session_dir}/*.json"], **words}
@@ -145,6 +147,8 @@ def agent(tmp_path: Path) -> Callable[..., str]:
     return write
 
 
+PLAIN_HTTP = Path(__file__).with_name("plain_http.py")
+"""What agents of tests ask the model with, where the client is not what is tested; beside each agent."""
 SOUND = Path(__file__).with_name("sound.py")
 WAYS: dict[str, dict[str, Any]] = {
     "command": {"command": ["{python}", "-S", "-E", "{here}/sound.py", "{llm_url}", "{session_dir}", "{message}"]},
@@ -208,6 +212,7 @@ def sound_spec(tmp_path: Path, unsound: dict[str, str]) -> Callable[..., str]:
             assert right in code
             code = code.replace(right, wrong)
         (tmp_path / "sound.py").write_text(code)
+        copy(PLAIN_HTTP, tmp_path)
         spec = {"name": "sound", "wire": "anthropic", "recover_s": 0, "session_files": ["{session_dir}/*.jsonl"]}
         spec["session_file"] = "{session_dir}/messages.jsonl"
         (tmp_path / "sound.yaml").write_text(yaml.safe_dump(spec | words))

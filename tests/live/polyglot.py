@@ -4,14 +4,12 @@ Standard library only; each wire is what it says, what it understands, and how r
 """
 
 import json
-import subprocess
 import sys
-import urllib.error
-import urllib.request
 from typing import ClassVar
 
+from plain_http import StatusError, post
+
 COMMAND = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
-JSON = {"content-type": "application/json"}
 
 
 class Chat:
@@ -116,6 +114,8 @@ WIRES = {
 
 
 def run(command):
+    import subprocess
+
     done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
@@ -123,9 +123,8 @@ def run(command):
 def answer(wire, url, message, forgets):
     history = [wire.user(message)]
     while True:
-        request = urllib.request.Request(url + wire.path, json.dumps(wire.body(history)).encode(), JSON | wire.headers)
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            text, calls, said = wire.read(json.load(reply))
+        reply = post(url + wire.path, wire.body(history), wire.headers, timeout_s=30)
+        text, calls, said = wire.read(json.loads(reply.read()))
         if not calls:
             return text
         done = [(id_, run(command)) for id_, command in calls]
@@ -135,7 +134,7 @@ def answer(wire, url, message, forgets):
 if __name__ == "__main__":
     try:
         print(answer(WIRES[sys.argv[1]], sys.argv[2], sys.argv[3], "forget" in sys.argv))
-    except urllib.error.HTTPError as wrong:
-        sys.exit(f"Error: {wrong.read().decode()}")
+    except StatusError as wrong:
+        sys.exit(f"Error: {wrong.body.decode()}")
     except OSError as wrong:
         sys.exit(f"Error: {wrong}")

@@ -4,15 +4,15 @@
 which takes one message at a time. Standard library only.
 """
 
+# Many tests start this program for each message, and `pathlib` takes as long to import as all the rest.
+# ruff: noqa: PTH105, PTH110, PTH118, PTH123
+
 import fcntl
-import http.server
 import json
 import os
-import subprocess
 import sys
-import threading
-import urllib.request
-from pathlib import Path
+
+from plain_http import post
 
 SHELL = {
     "name": "bash",
@@ -27,24 +27,24 @@ class Session:
     """Messages, one a line."""
 
     def __init__(self, folder):
-        self.path = Path(folder) / "messages.jsonl"
+        self.path = os.path.join(folder, "messages.jsonl")
         self.messages = list(self._read())
         self._repair()
 
     def _read(self):
-        if not self.path.exists():
+        if not os.path.exists(self.path):
             return
         whole = b""
-        with self.path.open("rb") as file:
+        with open(self.path, "rb") as file:
             for line in file:
                 try:
                     yield json.loads(line)
                 except ValueError:
                     break
                 whole += line if line.endswith(b"\n") else line + b"\n"
-        fresh = self.path.with_suffix(".new")
-        fresh.write_bytes(whole)
-        fresh.replace(self.path)
+        with open(self.path + ".new", "wb") as fresh:
+            fresh.write(whole)
+        os.replace(self.path + ".new", self.path)
 
     def _repair(self):
         """A tool call without a result, a question without an answer: neither is left as it was."""
@@ -57,7 +57,7 @@ class Session:
 
     def add(self, role, content):
         self.messages.append({"role": role, "content": content})
-        with self.path.open("a") as file:
+        with open(self.path, "a") as file:
             file.write(json.dumps(self.messages[-1]) + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -74,10 +74,9 @@ def result(call, text, *, error=False):
 def ask(url, messages):
     """One streamed reply, put together."""
     body = {"model": "m", "max_tokens": 999, "stream": True, "tools": [SHELL], "messages": messages}
-    headers = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
-    request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), headers)
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
     blocks, ended = [], False
-    with urllib.request.urlopen(request, timeout=30) as reply:
+    with post(url + "/v1/messages", body, headers, timeout_s=30) as reply:
         for line in reply:
             if not line.startswith(b"data: "):
                 continue
@@ -99,13 +98,15 @@ def whole(block):
 
 
 def run(call):
+    import subprocess
+
     ran = subprocess.run(["sh", "-c", call["input"]["command"]], capture_output=True, text=True, check=False)
     return result(call, ran.stdout + ran.stderr, error=ran.returncode != 0)
 
 
 def answered(url, folder, message):
     """One message at a time, whoever else was given one."""
-    with (Path(folder) / "lock").open("w") as lock:
+    with open(os.path.join(folder, "lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return played(url, Session(folder), message)
 
@@ -122,6 +123,9 @@ def played(url, session, message):
 
 
 def serve(url, folder, port):
+    import http.server
+    import threading
+
     alone = threading.Lock()
 
     class Service(http.server.BaseHTTPRequestHandler):

@@ -6,19 +6,17 @@ SIGINT, or by `session/cancel`; the process stays. A bug: `stale-lock`, `ends-wi
 `dies-of-always`, `tools-inherit-its-lock`.
 """
 
+# ruff: noqa: PTH110, PTH118, PTH123  (as in `sound.py`)
+
 import json
 import os
 import queue
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
 import time
-import urllib.error
-import urllib.request
-from pathlib import Path
 
+from plain_http import StatusError, post
 from sound import SHELL, Session, calls_of, result, whole
 
 IDLE_S, TOTAL_S, TOOL_S, WAITS_S = 3, 12, 15, (0.2, 0.6)
@@ -38,10 +36,9 @@ def ask(url, messages):
     for wait_s in (*WAITS_S, None):
         try:
             return streamed(url, messages)
-        except urllib.error.HTTPError as wrong:
-            told = f"Error: HTTP {wrong.code}: {wrong.read(300).decode(errors='replace')}"
+        except StatusError as wrong:
+            told = f"Error: HTTP {wrong.code}: {wrong.body[:300].decode(errors='replace')}"
             later_s = float(wrong.headers.get("retry-after") or 0)
-            wrong.close()
             if wait_s is None or later_s > 2 or (wrong.code < 500 and wrong.code not in (408, 409, 429)):
                 raise ModelError(told) from None
             time.sleep(max(wait_s, later_s))
@@ -54,10 +51,9 @@ def ask(url, messages):
 
 def streamed(url, messages):
     body = {"model": "m", "max_tokens": 999, "stream": True, "tools": [SHELL], "messages": messages}
-    headers = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
-    request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), headers)
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
     blocks, stop, until_s = [], None, time.monotonic() + TOTAL_S
-    with urllib.request.urlopen(request, timeout=IDLE_S) as reply:
+    with post(url + "/v1/messages", body, headers, timeout_s=IDLE_S) as reply:
         for line in reply:
             if time.monotonic() > until_s:
                 raise OSError("timed out")
@@ -109,6 +105,9 @@ def run(call, allowed):
         if "runs-what-is-denied" in BUGS:
             subprocess.run(["sh", "-c", command], check=False, capture_output=True)
         return result(call, "Error: not permitted", error=True)
+    import subprocess
+    import tempfile
+
     stdin = None if "shares-its-terminal" in BUGS else subprocess.DEVNULL
     inherits = "tools-inherit-its-lock" in BUGS
     with tempfile.TemporaryFile() as out:
@@ -171,10 +170,10 @@ class Turns:
 
     def _lock_for_life(self):
         """The bug: the file outlives a process that is killed, and the next one waits for it."""
-        lock = Path(self.folder) / "in-use"
-        while lock.exists():
+        lock = os.path.join(self.folder, "in-use")
+        while os.path.exists(lock):
             time.sleep(0.1)
-        lock.touch()
+        open(lock, "w").close()
 
     def play(self, message, allowed=lambda call: True):
         """Answer, error, whether it was stopped."""
@@ -200,7 +199,7 @@ def one_at_a_time(folder):
 
     @contextlib.contextmanager
     def locked():
-        with (Path(folder) / "lock").open("w") as lock:
+        with open(os.path.join(folder, "lock"), "w") as lock:
             os.set_inheritable(lock.fileno(), "tools-inherit-its-lock" in BUGS)
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -283,6 +282,7 @@ class Protocol:
         """Ask the user."""
         chosen = self._asked(call)
         while "waits-for-a-yes" in BUGS and chosen not in ("yes", "always"):
+            time.sleep(0.2)
             chosen = self._asked(call)
         if "dies-of-always" in BUGS and chosen == "always":
             os._exit(1)

@@ -6,7 +6,8 @@ from wedgehog.harness.record.events.call import RequestArrived
 
 AGENT = '''\
 """Asks the first message twice; before each later one it asks seven times for a summary of the one before."""
-import json, os, sys, urllib.request
+import json, os, sys
+from plain_http import post
 url, session, message = sys.argv[1:4]
 path = os.path.join(session, "session.json")
 talk = json.load(open(path)) if os.path.exists(path) else []
@@ -15,9 +16,8 @@ TOOL = {"name": "note", "description": "", "input_schema": {"type": "object", "p
 
 def ask(messages, **more):
     body = {"model": "m", "max_tokens": 999, "messages": messages, **more}
-    request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
-        "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
-    return json.load(urllib.request.urlopen(request, timeout=20))["content"]
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    return json.loads(post(url + "/v1/messages", body, headers, timeout_s=20).read())["content"]
 
 
 if talk:

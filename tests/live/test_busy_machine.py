@@ -1,6 +1,7 @@
 """An agent that gets no processor: what it is late for that reason alone is inconclusive, and nothing else is."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,16 +23,18 @@ from wedgehog.harness.scenario.scenario_file import load_scenario
 
 pytestmark = pytest.mark.skipif(not RunQueue("none").counts, reason="this system does not count waits")
 
+PLAIN_HTTP = Path(__file__).with_name("plain_http.py")
 AGENT = '''\
 """Asks, then works (or sleeps) before it tells the answer, on one processor that it shares with others."""
-import json, os, sys, time, urllib.request
-url, core, how, message = sys.argv[1:5]
+import json, os, sys, time
+from plain_http import post
+url, core, how, spin, message = sys.argv[1:6]
 body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": message}]}
-request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
-    "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
-answer = json.load(urllib.request.urlopen(request, timeout=100))["content"][0]["text"]
+headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+answer = json.loads(post(url + "/v1/messages", body, headers, timeout_s=100).read())["content"][0]["text"]
 if "Go on." in message:  # (in its control run it shows how fast it can be)
     os.sched_setaffinity(0, {int(core)})
+    open(spin, "w").close()
     time.sleep(5 if how == "sleeps" else 0)
     until = time.thread_time() + (1.2 if how == "works" else 0)
     while time.thread_time() < until:
@@ -39,12 +42,15 @@ if "Go on." in message:  # (in its control run it shows how fast it can be)
 print(answer)
 '''
 SPINS = """\
-import os, time
-os.sched_setaffinity(0, {%d})
+import os, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.01)
 end = time.monotonic() + 60
 while time.monotonic() < end:
     pass
 """
+"""From the moment at which the agent is at work: the other tests need the processors too."""
 STORY = {
     "name": "in-time",
     "why": "w",
@@ -54,10 +60,11 @@ STORY = {
 
 
 @pytest.fixture
-def core() -> Iterator[int]:
+def core(tmp_path: Path) -> Iterator[int]:
     """A processor on which five others never stop."""
     core = max(os.sched_getaffinity(0))
-    spinning = [subprocess.Popen([sys.executable, "-c", SPINS % core]) for _ in range(5)]
+    words = [sys.executable, "-S", "-E", "-c", SPINS, str(core), str(tmp_path / "spin")]
+    spinning = [subprocess.Popen(words) for _ in range(5)]
     yield core
     for process in spinning:
         process.kill()
@@ -66,8 +73,10 @@ def core() -> Iterator[int]:
 
 async def judged(tmp_path: Path, core: int, how: str) -> tuple[Judgement, Path]:
     (tmp_path / "agent.py").write_text(AGENT)
+    shutil.copy(PLAIN_HTTP, tmp_path)
     (tmp_path / "story.yaml").write_text(yaml.safe_dump(STORY))
-    command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", str(core), how, "{message}"]
+    command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", str(core), how]
+    command += [str(tmp_path / "spin"), "{message}"]
     (tmp_path / "agent.yaml").write_text(yaml.safe_dump({"name": how, "wire": "anthropic", "command": command}))
     entry = Entry(load_scenario(tmp_path / "story.yaml"), load_spec(tmp_path / "agent.yaml"))
     campaign = Campaign([entry], Options(tmp_path / "runs", "embedded", 1), _Progress(), lambda line: None)

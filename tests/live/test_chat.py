@@ -31,6 +31,12 @@ def ends_of_the_matrix(folder: Path) -> tuple[str, ...]:
     return tuple(map(str, paths))
 
 
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    """The commands need not import this each."""
+    return environment | {"WEDGEHOG_TEST_IMPORTS": "trustme"}
+
+
 @pytest.mark.parametrize("network", ["embedded", "toxiproxy"], indirect=True)
 def test_the_specimen_that_polls_a_chat_is_red_without_its_fixes_and_green_with_them(
     wedgehog: Any, tmp_path: Path, network: str

@@ -1,19 +1,21 @@
 """`wedgehog fuzz` on an agent with a bug, as its user runs it."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+PLAIN_HTTP = Path(__file__).with_name("plain_http.py")
 SILENT = '''\
 """A small agent that hides errors: its user reads nothing, and its exit code is 0."""
-import json, os, sys, urllib.request
+import json, os, sys
+from plain_http import post
 body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[2]}]}
-request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
-    "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
+headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 try:
-    print(json.load(urllib.request.urlopen(request, timeout=3))["content"][-1]["text"])
+    print(json.loads(post(sys.argv[1] + "/v1/messages", body, headers, timeout_s=3).read())["content"][-1]["text"])
 except Exception as wrong:
     sys.exit(0 if len(sys.argv) == 3 else f"Error: {wrong}")
 '''
@@ -23,6 +25,7 @@ except Exception as wrong:
 def specs(tmp_path: Path) -> None:
     """An agent that hides errors, and one that says them."""
     (tmp_path / "agent.py").write_text(SILENT)
+    shutil.copy(PLAIN_HTTP, tmp_path)
     for name, more in (("silent", []), ("honest", ["honest"])):
         command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{message}", *more]
         spec = {"name": name, "wire": "anthropic", "command": command, "recover_s": 0, "limits": {"turn_s": 20}}

@@ -13,13 +13,13 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.sandbox.stacks import py_spy
 
 WAITS = """\
-import json, os, socket, subprocess, sys, threading, urllib.request
+import json, os, subprocess, sys, threading
+from plain_http import post
 url, session, message = sys.argv[1:4]
 def ask():
     body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": message}]}
-    request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
-        "content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"})
-    return json.load(urllib.request.urlopen(request, timeout=100))["content"][0]["text"]
+    headers = {"x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"}
+    return json.loads(post(url + "/v1/messages", body, headers, timeout_s=100).read())["content"][0]["text"]
 def lost_result():
     threading.Event().wait()
 answer = ask()

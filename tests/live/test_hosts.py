@@ -33,6 +33,12 @@ def _needs_namespaces() -> None:
 
 
 @pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    """The commands need not import this each."""
+    return environment | {"WEDGEHOG_TEST_IMPORTS": "trustme"}
+
+
+@pytest.fixture
 def play(wedgehog: Any, told: Any, tmp_path: Path) -> Play:
     """Plays stories against programs with a host by heart, all in one campaign."""
 

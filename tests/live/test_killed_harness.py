@@ -72,7 +72,7 @@ def test_nothing_is_left_of_a_harness_that_is_killed_among_tools_pipes_and_kills
 ):
     """At any moment of such a run: tool servers, pipes and what stands in them, agents, the network's own server."""
     pytest.importorskip("mcp")
-    for name in ("toolsmith.py", "toolsmith.yaml"):
+    for name in ("toolsmith.py", "toolsmith.yaml", "plain_http.py"):
         shutil.copy(TOOLS / name, tmp_path)
     shutil.copytree(TOOLS / "light", tmp_path / "light")
     story, draw, folders = told("harmed", **HARMED), random.Random(network), iter(tmp_path / f"{n}" for n in count())

@@ -10,7 +10,8 @@ import pytest
 
 AGENT = '''\
 """Asks its tool once over stdio, waits two seconds for it at most, then asks the model with what it got."""
-import json, os, select, subprocess, sys, urllib.request
+import json, os, select, subprocess, sys
+from plain_http import post
 url, session, message, *tool = sys.argv[1:]
 washed = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"]}  # as an MCP client does it
 got, how = b"", "silence"
@@ -29,9 +30,8 @@ path = os.path.join(session, "session.json")
 talk = json.load(open(path)) if os.path.exists(path) else []
 talk.append({"role": "user", "content": message})
 body = {"model": "m", "max_tokens": 999, "messages": talk}
-request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), {
-    "content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"})
-answer = json.load(urllib.request.urlopen(request, timeout=100))["content"][0]["text"]
+headers = {"x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"}
+answer = json.loads(post(url + "/v1/messages", body, headers, timeout_s=100).read())["content"][0]["text"]
 json.dump([*talk, {"role": "assistant", "content": answer}], open(path, "w"))
 print(answer, f"[{len(got)} bytes, {how}]")
 '''

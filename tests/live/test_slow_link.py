@@ -9,14 +9,14 @@ from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import read
 
 HASTY = """\
-import json, os, sys, urllib.request
+import json, os, sys
+from plain_http import post
 url, session, message = sys.argv[1:4]
 body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": message}]}
-headers = {"content-type": "application/json", "x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"}
+headers = {"x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"}
 for attempt in range(12):
-    request = urllib.request.Request(url + "/v1/messages", json.dumps(body).encode(), headers)
     try:
-        print(json.load(urllib.request.urlopen(request, timeout=0.5))["content"][0]["text"])
+        print(json.loads(post(url + "/v1/messages", body, headers, timeout_s=0.5).read())["content"][0]["text"])
         break
     except OSError as wrong:
         said = wrong

@@ -62,9 +62,15 @@ def sentence(folder: Path, row: dict[str, str]) -> str:
 
 
 @pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    """The commands need not import these each."""
+    return environment | {"WEDGEHOG_TEST_IMPORTS": "wedgehog.harness.agents.acp wedgehog.harness.agents.tui"}
+
+
+@pytest.fixture
 def agent_of(tmp_path: Path) -> Callable[..., str]:
     """Writes the spec of the agent that stays, as one kind; the spec's name."""
-    for name in ("staying.py", "sound.py"):
+    for name in ("staying.py", "sound.py", "plain_http.py"):
         copy(HERE / name, tmp_path)
 
     def write(name: str, kind: str, *options: str, turn_s: float = 6) -> str:

@@ -1,5 +1,6 @@
 """Agents whose timers are known, measured from outside."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,16 +10,16 @@ from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.timers.chain import Measured, findings, lines
 from wedgehog.harness.commands.timers.take import NotMeasuredError, ProbeOptions, take
 
+PLAIN_HTTP = Path(__file__).with_name("plain_http.py")
 HEAD = """\
-import json, os, sys, threading, time, urllib.request
+import json, os, sys, threading, time
+from plain_http import post
 url, message = sys.argv[1:]
-body = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": message}]}).encode()
+body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": message}]}
 
 def ask(timeout_s):
-    request = urllib.request.Request(url + "/v1/chat/completions", body,
-        {"content-type": "application/json", "authorization": "Bearer k"})
     said = ""
-    for line in urllib.request.urlopen(request, timeout=timeout_s):
+    for line in post(url + "/v1/chat/completions", body, {"authorization": "Bearer k"}, timeout_s):
         data = line.decode().removeprefix("data: ").strip()
         if data.startswith("{"):
             said += "".join(choice["delta"].get("content") or "" for choice in json.loads(data)["choices"])
@@ -64,6 +65,7 @@ os._exit(1)
 async def measured(tmp_path: Path, code: str, look_out_s: float, *words: str) -> Measured:
     """Written, and measured through the embedded network."""
     (tmp_path / "agent.py").write_text(HEAD + code)
+    shutil.copy(PLAIN_HTTP, tmp_path)
     command = 'command: ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{message}"]'
     (tmp_path / "a.yaml").write_text("\n".join(("name: a", "wire: openai-chat", command, *words)))
     return await take(load_spec(tmp_path / "a.yaml"), ProbeOptions(look_out_s, jobs=8), lambda line: None)

@@ -13,6 +13,7 @@ from wedgehog.harness.record.history import read
 
 WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama")
 POLYGLOT = Path(__file__).with_name("polyglot.py")
+PLAIN_HTTP = Path(__file__).with_name("plain_http.py")
 MODEL = [
     {"tool": "shell", "args": {"command": "echo one"}},
     [{"text": "And again."}, {"tool": "shell", "args": {"command": "echo two"}}],
@@ -25,7 +26,8 @@ def play(wedgehog: Any, told: Any, tmp_path: Path) -> Callable[..., dict[str, di
     """Plays a story against an agent for each wire: the rows of the summary by wire."""
 
     def played(*extra: str, wires: tuple[str, ...] = WIRES, **story: Any) -> dict[str, dict[str, str]]:
-        shutil.copy(POLYGLOT, tmp_path)
+        for file in (POLYGLOT, PLAIN_HTTP):
+            shutil.copy(file, tmp_path)
         for wire in wires:
             command = ["{python}", "-S", "-E", "{here}/polyglot.py", wire, "{llm_url}", "{message}", *extra]
             spec = {"name": wire, "wire": wire, "command": command, "recover_s": 0}

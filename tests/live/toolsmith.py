@@ -8,9 +8,10 @@ import os
 import select
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 from typing import Any
+
+from plain_http import post
 
 TOOL_S = 2.0
 """How long a tool may take; its user is told what happened to one that takes longer."""
@@ -71,13 +72,10 @@ class Server:
 def ask(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
     """One call of the model."""
     offered = [{"type": "function", "function": {"name": it["name"], "parameters": it["inputSchema"]}} for it in tools]
-    request = urllib.request.Request(
-        os.environ["OPENAI_BASE_URL"] + "/chat/completions",
-        data=json.dumps({"model": "gpt-4.1-mini", "messages": messages, "tools": offered}).encode(),
-        headers={"Content-Type": "application/json", "Authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"},
-    )
-    with urllib.request.urlopen(request, timeout=20) as reply:
-        message: dict[str, Any] = json.load(reply)["choices"][0]["message"]
+    body = {"model": "gpt-4.1-mini", "messages": messages, "tools": offered}
+    headers = {"authorization": f"Bearer {os.environ['OPENAI_API_KEY']}"}
+    reply = post(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers, timeout_s=20)
+    message: dict[str, Any] = json.loads(reply.read())["choices"][0]["message"]
     return message
 
 
