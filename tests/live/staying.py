@@ -96,6 +96,9 @@ def checked(blocks, stop):
 
 def run(call, allowed):
     """Run a command in its own process group, with its output in a file: whatever it leaves behind holds nothing."""
+    import subprocess
+    import tempfile
+
     command = call["input"].get("command")
     if call["name"] != "bash" or not isinstance(command, str):
         return result(call, f"Error: no tool {call['name']} with these arguments", error=True)
@@ -105,9 +108,6 @@ def run(call, allowed):
         if "runs-what-is-denied" in BUGS:
             subprocess.run(["sh", "-c", command], check=False, capture_output=True)
         return result(call, "Error: not permitted", error=True)
-    import subprocess
-    import tempfile
-
     stdin = None if "shares-its-terminal" in BUGS else subprocess.DEVNULL
     inherits = "tools-inherit-its-lock" in BUGS
     with tempfile.TemporaryFile() as out:
