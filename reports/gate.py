@@ -80,7 +80,8 @@ def _pairs(cells: Mapping[Key, PlayedCell], baseline: Baseline) -> list[Pair]:
 
 def _not_kept(pairs: Iterable[Pair], baseline: Baseline) -> Iterator[str]:
     """What this run measured and an older baseline does not have."""
-    kept = [(baseline.cells[old.scenario][old.agent], new) for old, new in pairs]
+    stored = baseline.by_key
+    kept = [(stored[old.scenario, old.agent], new) for old, new in pairs]
     for name, words in ADDED_LATER.items():
         if any(getattr(old, name) is None and getattr(new, name) for old, new in kept):
             yield words

@@ -25,8 +25,9 @@ class TestedNumber:
     old: Sequence[float]
     new: Sequence[float]
     least: Sequence[float]
+    """The higher side without what is not the agent's."""
     waits: Sequence[float]
-    """Both of the side that is tested for being higher."""
+    """The waits for a processor in the values of the higher side."""
     test: RankTest
     better: bool
 

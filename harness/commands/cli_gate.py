@@ -34,6 +34,7 @@ def baseline(
     from wedgehog.harness.record.store import check_run_folder
     from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
     from wedgehog.reports.campaign_folder import load
+    from wedgehog.reports.difference import KIND_WORDS
     from wedgehog.reports.differences import differences
     from wedgehog.reports.played_cells import cells_of
     from wedgehog.reports.words import many
@@ -49,7 +50,7 @@ def baseline(
         write_baseline(fresh, into)
     for it in differences(old.played, fresh.played) if old.cells else ():
         if it.kind != "gone" or prune:
-            err.print(f"{it.kind}: {it.where}: {it.says}", markup=False)
+            err.print(f"{KIND_WORDS[it.kind]}: {it.where}: {it.says}", markup=False)
     for cell in cells.values():
         if cell.undecided:
             err.print(f"left out: {cell.scenario}, {cell.agent}: {cell.reads()}", markup=False)

@@ -303,6 +303,7 @@ GOOD += "    a: {result: passed, repeats: 3, paid_calls: 2, usd: 0.1, turn_s: 1}
         ("paid_calls: 2", "paid_calls: two", ":5: 'cells.s.a.paid_calls': expected a"),
         ("turn_s: 1", "turn_s: [1, 2]", ":5: 'turn_s': expected one number, or one for each of 3 repeats, found 2"),
         ("result: passed", "result: {passed: 1, failed: 1}", ":5: 'result': expected 3 in all"),
+        ("repeats: 3", "repeats: 3, expected_fails: 4", ":5: 'expected_fails': expected at most 3, the passed repeats"),
         ("repeats: 3", "repeats: 0", ":5: 'cells.s.a.repeats': expected a number of at least 1, found 0"),
         ("world: live", "world: mars", ":2: 'world': expected 'live' or 'sim', found 'mars'"),
         ("world: live\n", "", "the key 'world' is missing: expected live or sim"),
@@ -468,6 +469,35 @@ def test_the_command_writes_a_baseline_and_says_what_changes(tmp_path):
     assert "worse: doubled, mine: paid calls 5 → 10" in second.stderr
     assert "left out: unclear, mine" in second.stderr
     assert read_baseline(path).cells["doubled"]["mine"].paid_calls == 10
+
+
+def test_the_command_uses_the_words_of_the_gate(tmp_path):
+    path, run = tmp_path / "baseline.yaml", CliRunner()
+    for folder, number in (("a", 2), ("b", 3)):
+        campaign = Campaign(tmp_path / folder)
+        for repeat in (1, 2, 3):
+            campaign.run(judgement("s", "mine", repeat=repeat), calls(number))
+        said = run.invoke(app, ["baseline", str(campaign.folder), "--into", str(path)]).stderr
+    assert "\nnot sure: s, mine: paid calls 2 → 3, +50%" in said
+
+
+def test_results_of_two_worlds_never_stand_in_one_baseline(tmp_path):
+    """Their times would be compared. A run that replaces all of them is taken, and one that drops the others."""
+    sides = {world: Campaign(tmp_path / world) for world in ("sim", "live", "both")}
+    for world, names in (("sim", "ab"), ("live", "a"), ("both", "ab")):
+        for name in names:
+            sides[world].run(judgement(name, "mine", world="live" if world == "both" else world), calls(1))
+    path, run = tmp_path / "baseline.yaml", CliRunner()
+
+    def kept(world: str, *more: str):
+        return run.invoke(app, ["baseline", str(sides[world].folder), "--into", str(path), *more])
+
+    assert kept("sim").exit_code == 0
+    refused = kept("live")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "played in the world live, and other results of the baseline in sim; with --prune" in refused.stderr
+    assert kept("both").exit_code == kept("live", "--prune").exit_code == 0
+    assert read_baseline(path).world == "live" and list(read_baseline(path).cells) == ["a"]
 
 
 def test_a_folder_without_a_verdict_makes_no_baseline(tmp_path):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from wedgehog.reports.baseline import Baseline, BaselineCell, Floors
+from wedgehog.reports.baseline import Baseline, Floors
+from wedgehog.reports.baseline_cell import BaselineCell
 from wedgehog.reports.repeat_plan import plan_lines
 
 
