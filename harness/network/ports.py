@@ -4,6 +4,7 @@ Another process could take a port between its choice and the server's bind. So t
 ephemeral range, which the system never assigns; each process has a block of its own and uses its ports in turn.
 """
 
+import atexit
 import functools
 import itertools
 import os
@@ -46,12 +47,9 @@ def _claimed() -> range:
     secrets.SystemRandom().shuffle(blocks)
     for first in blocks:
         if (claim := _bound(first)) is not None:
-            _claims.append(claim)
+            atexit.register(claim.close)
             break
     return range(first + 1, first + BLOCK)
-
-
-_claims: list[socket.socket] = []
 
 
 def _bound(port: int) -> socket.socket | None:

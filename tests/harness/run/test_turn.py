@@ -169,8 +169,8 @@ async def test_a_turn_of_too_many_rounds_is_stopped_before_its_deadline(rig: Rig
     await manual_clock.advance(1)
     await asyncio.sleep(0.15)
     assert rig.session.told[1:] == []
-    rig.positions._rounds[1] = 4
     await manual_clock.advance(1)
+    rig.positions._rounds[1] = 4  # (the turn is looked at in real time, so at any moment from here on)
     await playing
     assert [(it.too_many, it.bound_s) for it in rig.history.of(DeadlineHit)] == [("4 rounds of tool calls", 2.0)]
     assert next(rig.history.of(TurnEnded)).ended == "deadline"
