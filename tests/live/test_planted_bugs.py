@@ -15,6 +15,7 @@ from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.selection import Entry, stock_folder
+from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 SPEC = """\
@@ -39,6 +40,7 @@ PLANTED = {
         {"tool_call_pairing", "session_recovers", "tools_alive", "turn_answered"},
     ),
 }
+OF_A_DISK = {"disk-full-while-a-tool-runs": ("no-repair", {"tool_call_pairing", "session_recovers"})}
 OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
     "mcp-result-is-empty": ("reads-the-first-content", {"turn_answered"}),
@@ -123,9 +125,9 @@ def with_tools(judged: Any, warm_python: str) -> Found:
 
 
 @pytest.fixture(scope="module")
-def killed(judged: Any) -> Found:
-    """A kill needs a process, so this is the live world."""
-    return judged(_pairs(KILLED), "live")
+def processes(judged: Any) -> Found:
+    """A kill and a full disk need a process, so this is the live world."""
+    return judged(_pairs(KILLED) | _pairs(OF_A_DISK), "live")
 
 
 @pytest.mark.parametrize("scenario", sorted(PLANTED))
@@ -134,6 +136,16 @@ def test_a_planted_bug_is_red_and_the_sound_agent_green(simulated: Found, scenar
     bugs, red = PLANTED[scenario]
     assert _safe(simulated, scenario, "none") == ("pass", set())
     assert _safe(simulated, scenario, bugs) == ("fail", red)
+
+
+@pytest.mark.parametrize("scenario", sorted(OF_A_DISK))
+def test_a_planted_bug_is_red_where_the_disk_is_full(processes: Found, scenario: str):
+    """The call is stored and its result is not, as after a kill; but the process lives and can say so."""
+    if why := disk_unavailable_reason():
+        pytest.skip(why)
+    bugs, red = OF_A_DISK[scenario]
+    assert _safe(processes, scenario, "none") == ("pass", set())
+    assert _safe(processes, scenario, bugs) == ("fail", red)
 
 
 @pytest.mark.parametrize("scenario", sorted(OF_TOOLS))
@@ -147,7 +159,7 @@ def test_a_planted_bug_with_tools_of_a_server_is_red(with_tools: Found, scenario
 @pytest.mark.parametrize("scenario", sorted(STRICT))
 def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(request: pytest.FixtureRequest, scenario: str):
     """The sound agent is green at both levels."""
-    found: Found = request.getfixturevalue("killed" if scenario in KILLED else "simulated")
+    found: Found = request.getfixturevalue("processes" if scenario in KILLED else "simulated")
     bugs, red = STRICT[scenario]
     assert _strict(found, scenario, "none") == ("pass", set())
     assert _strict(found, scenario, bugs) == ("pass", red)
