@@ -15,18 +15,8 @@ from acp.connection import Connection
 from wedgehog.harness.agents.base import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, NotReadyError, Said
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.events.turn import Permission
 from wedgehog.harness.sandbox.owned import Owned, Tree
 
-ALLOWING = ("allow_once", "allow_always")
-KINDS: dict[Permission, tuple[str, ...]] = {
-    "allow": ALLOWING,
-    "allow_always": ("allow_always",),
-    "deny": ("reject_once", "reject_always"),
-    "deny_once": ("reject_once", "reject_always"),
-    "no_answer": (),
-}
-"""The kinds of option that each answer chooses, the preferred one first."""
 ENDS_WELL = ("end_turn", "cancelled")
 """Stop reasons that are no error."""
 
@@ -77,7 +67,6 @@ class AcpSession(LivingSession):
         """When the last words of the answer came, by the time of the event loop."""
         self._raised: str | None = None
         self._stopping = asyncio.Event()
-        self._denied = False
         super().__init__(spec, place, surroundings, tree)
 
     async def close(self) -> None:
@@ -146,7 +135,7 @@ class AcpSession(LivingSession):
         return []
 
     async def _exchange(self, text: str) -> None:
-        self._chunks, self._said_s, self._raised, self._denied = [], None, None, False
+        self._chunks, self._said_s, self._raised = [], None, None
         self._stopping.clear()
         words = schema.TextContentBlock(type="text", text=text)
         try:
@@ -204,19 +193,13 @@ class AcpSession(LivingSession):
     async def _permission(self, params: Any) -> dict[str, str]:
         """The user's answer; without one, and while the turn is being stopped, the request is cancelled with it."""
         options = {str(option.get("kind")): str(option.get("optionId")) for option in params.get("options", [])}
-        chosen = next((kind for kind in self._wanted() if kind in options), "")
         about = json.dumps(params.get("toolCall", {}))
-        self.asked(tuple(options), "" if self._stopping.is_set() else chosen, about)
+        chosen = self._choose(tuple(options), about, stopping=self._stopping.is_set())
         if not chosen:
             await self._stopping.wait()
         if self._stopping.is_set():
             return {"outcome": "cancelled"}
         return {"outcome": "selected", "optionId": options[chosen]}
-
-    def _wanted(self) -> tuple[str, ...]:
-        """The kinds of option that the user wants now."""
-        first, self._denied = not self._denied, True
-        return KINDS["allow" if self.permission == "deny_once" and not first else self.permission]
 
 
 def _told(bad: RequestError) -> str:

@@ -4,12 +4,12 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from wedgehog.harness.agents.base import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, Said
-from wedgehog.harness.agents.sources import OutputSource, has
+from wedgehog.harness.agents.sources import OutputSource, has, value_in
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.sandbox.arrivals import Arrivals
@@ -51,12 +51,33 @@ class HeardLines:
             self._more.clear()
             await self._more.wait()
 
+    async def each(self, sign: Sign) -> AsyncIterator[str]:
+        """Each line that the sign recognises, as soon as it does; a prompt has no line end yet."""
+        index = 0
+        while True:
+            while index < len(lines := self.lines):
+                if _is(lines[index], sign):
+                    yield lines[index]
+                elif index == len(lines) - 1:
+                    break
+                index += 1
+            self._more.clear()
+            await self._more.wait()
+
     def place_of(self, sign: Sign) -> int | None:
         """The index of the first line that the sign recognises; each whole line is looked at once."""
         lines = self.lines
         found = next((index for index in range(self._searched, len(lines)) if _is(lines[index], sign)), None)
         self._searched = found if found is not None else len(lines) - 1
         return found
+
+
+def _filled(answer: Any, line: str) -> Any:
+    """An answer, with each `jsonl:PATH` replaced by the value that stands there in the line that asks."""
+    if isinstance(answer, dict):
+        return {key: _filled(value, line) for key, value in answer.items()}
+    is_path = isinstance(answer, str) and answer.startswith("jsonl:")
+    return value_in(line, answer.removeprefix("jsonl:")) if is_path else answer
 
 
 def _is(line: str, sign: Sign) -> bool:
@@ -88,7 +109,19 @@ class LinesSession(LivingSession):
     async def _exchange(self, text: str) -> None:
         self._heard.forget()
         self._write(self._talks.send, text)
-        await self._heard.until(self._talks.done)
+        answering = asyncio.create_task(self._answer())
+        try:
+            await self._heard.until(self._talks.done)
+        finally:
+            answering.cancel()
+
+    async def _answer(self) -> None:
+        """Say to each request for permission what the user of this turn says."""
+        asks = self._talks.asks
+        if asks is not None:
+            async for line in self._heard.each(asks.shows):
+                if chosen := self._choose(tuple(asks.answers), line):
+                    self._write(_filled(asks.answers[chosen], line), "")
 
     def _write(self, line: Any, text: str) -> None:
         """Write one line: text as it is, but without line ends, other values as JSON."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.events.turn import Permission
 from wedgehog.harness.sandbox.arrivals import seconds_since
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import what_runs
@@ -23,6 +24,14 @@ LAST_WORDS_S = 0.05
 """For the words of a process that has ended to be read to their end."""
 CLOSED_WITHIN_S = 1.0
 """For a second process to end when its user closes it."""
+KINDS: dict[Permission, tuple[str, ...]] = {
+    "allow": ("allow_once", "allow_always"),
+    "allow_always": ("allow_always",),
+    "deny": ("reject_once", "reject_always"),
+    "deny_once": ("reject_once", "reject_always"),
+    "no_answer": (),
+}
+"""The kinds of option that each answer of a user chooses, the preferred one first."""
 T = TypeVar("T")
 
 
@@ -45,6 +54,8 @@ class LivingSession(Session):
         self._ready = False
         """Whether the running process has said that it takes messages."""
         self._alone = True
+        self._denied = False
+        """Whether its user has answered a request for permission in this turn."""
         self.started = what_runs(self._argv(first=True), place.cwd, surroundings.env.get("PATH"))
 
     # ---- what a kind of agent says
@@ -77,7 +88,7 @@ class LivingSession(Session):
     async def _say(self, text: str, kind: Stimulus, *, first: bool) -> Outcome:
         """Give the message to the process, which is started first if there is none."""
         over = self._over = asyncio.Event()
-        self._ended, said, code = "by itself", Said(), None
+        self._ended, self._denied, said, code = "by itself", False, Said(), None
         try:
             await self._dying()
             owned = await self._running(first=first)
@@ -136,6 +147,16 @@ class LivingSession(Session):
         return Outcome(
             said.answer, error, code, raised=raised, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s
         )
+
+    # ---- what it asks its user
+
+    def _choose(self, offered: tuple[str, ...], about: str, *, stopping: bool = False) -> str:
+        """The kind of option that its user chooses now, empty for none; the request is recorded."""
+        first, self._denied = not self._denied, True
+        wanted = KINDS["allow" if self.permission == "deny_once" and not first else self.permission]
+        chosen = next((kind for kind in wanted if kind in offered), "")
+        self.asked(offered, "" if stopping else chosen, about)
+        return chosen
 
     # ---- its process
 

@@ -15,6 +15,23 @@ LINE_SOURCES = ("stdout", "stderr", "jsonl", "joined")
 """Where an answer or an error can be read that came as lines."""
 
 
+class PermissionQuestion(SpecPart):
+    """How an agent asks its user whether it may run a tool, and what each answer is: keys, text, or a JSON value."""
+
+    shows: RegularExpression | Fields
+    """The line that asks: a pattern, or fields of a JSON line (only with `lines`)."""
+    allow: Any
+    deny: Any
+    always: Any = None
+    """The answer that allows it for ever, if there is one."""
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        """What is said for each kind of answer."""
+        given = {"allow_once": self.allow, "allow_always": self.always, "reject_once": self.deny}
+        return {kind: words for kind, words in given.items() if words is not None}
+
+
 class LinesAgent(SpecPart):
     """An agent that stays, and talks in lines on its stdin and stdout: plain text, or one JSON value each."""
 
@@ -35,6 +52,8 @@ class LinesAgent(SpecPart):
     """The lines that hold an error; default: all."""
     abort: Signal | Literal["EOF"] | dict[str, Any] = "SIGINT"
     """How its user stops a turn: by a signal, by the end of its stdin, or by a JSON line."""
+    asks: PermissionQuestion | None = None
+    """How it asks for permission. `jsonl:PATH` in an answer is a value of the line that asks."""
 
     @model_validator(mode="after")
     def _reads_lines(self) -> Self:
@@ -70,5 +89,15 @@ class TuiAgent(SpecPart):
     """The key that sends a message."""
     abort: str = "\x03"
     """The key with which its user stops a turn: Ctrl-C, or "\\e" for Escape."""
+    asks: PermissionQuestion | None = None
+    """How it asks for permission; the answers are keys."""
     columns: Annotated[int, Field(ge=20, le=500)] = 120
     rows: Annotated[int, Field(ge=5, le=200)] = 40
+
+    @model_validator(mode="after")
+    def _answers_by_keys(self) -> Self:
+        if self.asks is not None and not all(
+            isinstance(it, str) for it in (self.asks.shows, *self.asks.answers.values())
+        ):
+            raise BadValueError("expected a pattern under `shows`, and keys as the answers", "asks")
+        return self

@@ -66,6 +66,12 @@ class OutputSource:
         return self.within(line) if self.kind in ("jsonl", "joined") else line
 
 
+def value_in(line: str, path: str) -> Any:
+    """The first value at a path of a JSON line, as it stands there; None if there is none."""
+    found = [value for data in _json_lines(line) for value in _at(data, steps(path))]
+    return found[0] if found else None
+
+
 def steps(path: str) -> list[PathStep]:
     """`a.b[0][*]` as steps: "a", "b", 0, None (every entry)."""
     return [key or (None if index == "*" else int(index)) for index, key in _STEP.findall(path)]

@@ -19,6 +19,8 @@ from wedgehog.harness.sandbox.terminal import as_controlling, open_terminal, pre
 POLL_S = 0.05
 TYPED_S = 0.2
 """Between the words and the key that sends them: many programs take what comes at once as pasted text."""
+REACTS_S = 2.0
+"""An agent has taken an answer after this time: a request that it shows later, on another screen, is a new one."""
 SCROLLED_LINES = 2_000
 """So many lines that have left the screen at the top can still be read."""
 
@@ -82,6 +84,8 @@ class TuiSession(LivingSession):
         """When the words of each line were first on the screen in this turn, by the time of the event loop."""
         self._looked_s: float | None = None
         """When the output came that was on the screen at the last look."""
+        self._answered: tuple[float, list[str]] | None = None
+        """When the request for permission on the screen was answered, and how the screen looked then."""
         self._message = ""
         self._before: list[str] = []
         self._idle: frozenset[str] | None = None
@@ -132,7 +136,21 @@ class TuiSession(LivingSession):
         clock = self._place.clock
         while not self._waits or clock.now() < self._changed_s + self._talks.quiet_s:
             self._look()
+            await self._answer()
             await clock.sleep(POLL_S)
+
+    async def _answer(self) -> None:
+        """Press what the user of this turn says to a request for permission, once for each request."""
+        asks, shown = self._talks.asks, self._screen.shown
+        if asks is None or not _is_in(cast("str", asks.shows), shown):
+            self._answered = None
+            return
+        now = self._place.clock.now()
+        if self._answered is not None and (shown == self._answered[1] or now < self._answered[0] + REACTS_S):
+            return
+        self._answered = now, shown
+        if chosen := self._choose(tuple(asks.answers), ""):
+            await self._type(asks.answers[chosen])
 
     def _look(self) -> None:
         """Note which lines are new on the screen."""
@@ -148,7 +166,8 @@ class TuiSession(LivingSession):
         """Whether the screen shows that the agent waits for a message."""
         shown = self._screen.shown
         busy = self._talks.busy is not None and _is_in(self._talks.busy, shown)
-        return not busy and _is_in(self._talks.ready, shown)
+        asks = self._talks.asks is not None and _is_in(cast("str", self._talks.asks.shows), shown)
+        return not busy and not asks and _is_in(self._talks.ready, shown)
 
     async def _abort(self) -> None:
         if self.leader is not None:
@@ -171,7 +190,8 @@ class TuiSession(LivingSession):
 
     def _new_lines(self) -> list[str]:
         """What came since the message, without what the screen always shows."""
-        idle, signs = self._idle or frozenset(), [sign for sign in (self._talks.ready, self._talks.busy) if sign]
+        asks = cast("str", self._talks.asks.shows) if self._talks.asks is not None else None
+        idle, signs = self._idle or frozenset(), [sign for sign in (self._talks.ready, self._talks.busy, asks) if sign]
         return [
             line
             for line in self._since_message()

@@ -1,7 +1,8 @@
-"""A sound agent that stays: `staying.py lines|acp|tui URL SESSION [--bug NAME[,NAME]]`. Standard library only.
+"""A sound agent that stays: `staying.py lines|acp|tui URL SESSION [--asks] [--bug NAME[,NAME]]`. Standard library only.
 
-It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt in a terminal. A turn is stopped by
-SIGINT, or by `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
+It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt in a terminal. With `--asks` it asks
+its user before each command; over the Agent Client Protocol it always does. A turn is stopped by SIGINT, or by
+`session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
 `waits-for-a-result-of-a-denied-call`, `runs-what-is-denied`, `waits-for-a-yes`, `question-stays-open`,
 `dies-of-always`, `tools-inherit-its-lock`.
 """
@@ -21,6 +22,7 @@ from sound import SHELL, Session, calls_of, result, whole
 
 IDLE_S, TOTAL_S, TOOL_S, WAITS_S = 3, 12, 15, (0.2, 0.6)
 ROUNDS, RESULT_CHARS = 12, 3000
+ASKS = "--asks" in sys.argv
 BUGS = set(sys.argv[sys.argv.index("--bug") + 1].split(",") if "--bug" in sys.argv else ())
 
 
@@ -213,12 +215,26 @@ def one_at_a_time(folder):
 def lines(turns):
     say(type="ready")
     for line in iter(sys.stdin.readline, ""):
-        answer, error, stopped = turns.play(json.loads(line)["text"])
+        answer, error, stopped = turns.play(json.loads(line)["text"], asked_in_lines)
         for part in answer.splitlines(keepends=True):
             say(type="delta", text=part)
         if error:
             say(type="error", message=error)
         say(type="done", stopped=stopped)
+
+
+def asked_in_lines(call):
+    """The user's answer to a line that asks; the end of stdin is a no."""
+    if not ASKS:
+        return True
+    say(type="ask", question={"id": call["id"], "command": call["input"]["command"]})
+    reply = json.loads(sys.stdin.readline() or "{}")
+    return reply.get("id") == call["id"] and reply.get("allow")
+
+
+def asked_on_the_screen(call):
+    """The user's answer to a prompt."""
+    return not ASKS or input(f"May I run {call['input']['command'][:20]!r}? [y/n] ") == "y"
 
 
 def say(**words):
@@ -232,7 +248,7 @@ def tui(turns):
         except EOFError:
             return
         print("\x1b[2mworking …\x1b[0m", end="", flush=True)
-        answer, error, stopped = turns.play(message)
+        answer, error, stopped = turns.play(message, asked_on_the_screen)
         print("\r\x1b[K" + ("(stopped)" if stopped else answer or f"\x1b[31m{error}\x1b[0m"), flush=True)
 
 

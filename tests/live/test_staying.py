@@ -73,9 +73,15 @@ def agent_of(tmp_path: Path) -> Callable[..., str]:
     for name in ("staying.py", "sound.py", "plain_http.py"):
         copy(HERE / name, tmp_path)
 
-    def write(name: str, kind: str, *options: str, turn_s: float = 6) -> str:
+    def write(name: str, kind: str, *options: str, turn_s: float = 6, **more: Any) -> str:
         line = ["{python}", "-S", "-E", "{here}/staying.py", kind, "{llm_url}", "{session_dir}", *options]
-        spec = {"name": name, "wire": "anthropic", "recover_s": 0, "start_s": 3, kind: {"start": line, **KINDS[kind]}}
+        spec = {
+            "name": name,
+            "wire": "anthropic",
+            "recover_s": 0,
+            "start_s": 3,
+            kind: {"start": line, **KINDS[kind], **more},
+        }
         spec |= {"session_files": ["{session_dir}/*.jsonl"], "limits": {"turn_s": turn_s}}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
         return f"{name}.yaml"
@@ -146,6 +152,28 @@ def test_who_is_denied_or_not_answered_goes_on_and_the_bugs_are_named(asked: Any
     for agent, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE):
         for name, (_, invariant) in bugs.items():
             assert found[agent, name].startswith("fail") and invariant in found[agent, name], found[agent, name]
+
+
+ANSWERS = {
+    "lines": {
+        "shows": {"type": "ask"},
+        "allow": {"id": "jsonl:question.id", "allow": True},
+        "deny": {"id": "jsonl:question.id", "allow": False},
+    },
+    "tui": {"shows": r"\[y/n\] ?$", "allow": "y\r", "deny": "n\r"},
+}
+
+
+def test_a_question_in_lines_or_on_the_screen_is_answered_too(asked: Any, agent_of: Any):
+    """The same stories, but that this agent knows no answer for ever; a bug of it is named in lines as well."""
+    agents = [agent_of(kind, kind, "--asks", asks=asks) for kind, asks in ANSWERS.items()]
+    bug = agent_of("bug", "lines", "--asks", "--bug", "runs-what-is-denied", asks=ANSWERS["lines"])
+    found = asked([*agents, bug])
+    skipped = {name for (_, name), says in found.items() if says.startswith("skipped")}
+    assert skipped == {"permission-allowed-always"}
+    sound = {of: says for of, says in found.items() if of[0] != "bug" and of[1] not in skipped}
+    assert [it for it in sound.items() if not it[1].startswith("pass")] == []
+    assert found["bug", "permission-denied-for-one-of-two"] == "fail: no_denied_calls"
 
 
 def test_a_bug_of_each_kind_is_named(says: Any, agent_of: Any):

@@ -94,6 +94,10 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
             "command: [x]\ntimeouts:\n- {name: a, s: 1}\n- {name: b, s: 1, inside: c}\n",
             "a.yaml:6: 'c' is not another timeout",
         ),
+        (
+            "tui: {start: [x], ready: '>', asks: {shows: may, allow: {yes: true}, deny: n}}\n",
+            "a.yaml:3: expected a pattern under `shows`, and keys as the answers",
+        ),
         ("callable: nothing\n", "a.yaml:3: expected 'package.module:function'"),
         ("callable: a:b\nresume: [x]\n", "a.yaml:4: 'resume' goes with 'command'"),
         ("http: {url: /m}\n", "a.yaml:3: expected either `start`"),
