@@ -34,7 +34,7 @@ class ComparedSide:
 
 
 def read_sides(before: str, after: str, within: Path) -> tuple[ComparedSide, ComparedSide]:
-    """Both sides, by their verdicts; a baseline keeps only whether a result was as expected, so both by that."""
+    """Both sides, by their verdicts; or if one is a baseline, both by what counts for the gate, as it is kept there."""
     stored = Path(before).is_file() or Path(after).is_file()
     category = result_category if stored else verdict_category
     return _side(before, within, category), _side(after, within, category)

@@ -2,8 +2,8 @@
 
 A turn that is over its bound is stopped and violates `turn_deadline`. A turn over the larger bound is over the smaller
 one too. So where only the side with the larger bound violates it, the sides differ whatever the bound is. Where the
-side with the smaller bound violates it, its verdict, times and calls depend on that bound. Where no side does, nothing
-does.
+side with the smaller bound violates it, its times and calls depend on that bound, and so may each of its failures: only
+the side with the larger bound can be shown to fail more. Where no side does, nothing depends on it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,10 +18,8 @@ Pair = tuple[PlayedCell, PlayedCell]
 
 def is_cut_by_another_bound(before: PlayedCell, after: PlayedCell) -> bool:
     """Whether the bounds differ and a turn was over the smaller one."""
-    if before.bound_s is None or after.bound_s is None or before.bound_s == after.bound_s:
-        return False
-    tighter = before if before.bound_s < after.bound_s else after
-    return DEADLINE in tighter.violated
+    tighter = after if has_larger_bound(before, after) else before
+    return _differs(before, after) and DEADLINE in tighter.violated
 
 
 def has_larger_bound(one: PlayedCell, other: PlayedCell) -> bool:
