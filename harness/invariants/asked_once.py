@@ -24,29 +24,32 @@ def asked_once(history: History) -> Iterator[Verdict]:
     for turn in history.turns:
         if turn.end is None or over(turn) is not None or history.beside(turn):
             continue
-        calls = main_calls_of(turn)
+        usable = [call for call in main_calls_of(turn) if _usable(call)]
         freezes = [it for it in history.of(Frozen) if it.turn == turn.number and it.whom != "tool"]
-        again = next(filter(None, (_repeated(call, calls, freezes) for call in calls)), None)
+        again = next((pair for pair in _repeated(usable) if not _froze_between(pair, freezes)), None)
         if again is not None:
             first, second = again
             says = f"request {second.number} is the same as request {first.number}, whose reply had come whole"
             yield fail(f"{turn}: {says}", requests(again))
-        elif any(map(_usable, calls)):
+        elif usable:
             yield passed()
 
 
-def _repeated(call: Call, calls: Sequence[Call], freezes: Sequence[Frozen]) -> tuple[Call, Call] | None:
-    """This call and an equal one after it that came whole too, if there is one and no freeze is between them."""
-    same = (it for it in calls if it.number > call.number and _body(it) == _body(call))
-    second = next((it for it in same if _usable(it)), None)
-    if second is None or not _usable(call):
-        return None
-    froze = any(call.arrived.id < freeze.id < second.arrived.id for freeze in freezes)
-    return None if froze else (call, second)
+def _repeated(calls: Sequence[Call]) -> Iterator[tuple[Call, Call]]:
+    """Each call that is sent again with the next equal one, in order."""
+    found: list[tuple[Call, Call]] = []
+    following: dict[tuple[str, str], Call] = {}
+    for call in reversed(calls):
+        body = call.arrived.path, call.arrived.body_hash
+        if body in following:
+            found.append((call, following[body]))
+        following[body] = call
+    return reversed(found)
 
 
-def _body(call: Call) -> tuple[str, str]:
-    return call.arrived.path, call.arrived.body_hash
+def _froze_between(pair: tuple[Call, Call], freezes: Sequence[Frozen]) -> bool:
+    first, second = pair
+    return any(first.arrived.id < freeze.id < second.arrived.id for freeze in freezes)
 
 
 def _usable(call: Call) -> bool:
