@@ -80,6 +80,7 @@ class SimWorld:
         horizon_s: float | None = None,
     ) -> Value:
         """`simulate` with `time` and `datetime` at the virtual time."""
+        gc.collect(0)  # what the last run left is young and dead: later, a search would look through this run too
         with frozen_time() as move:
             return simulate(main, seed=seed, loop=SimLoop(net, horizon_s=horizon_s, on_jump=move))
 

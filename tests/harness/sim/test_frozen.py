@@ -4,6 +4,7 @@ import asyncio
 import datetime
 import ssl
 import time
+import weakref
 
 import pydantic
 import pytest
@@ -62,6 +63,25 @@ def test_hypothesis_sees_the_real_time():
 
     with SimWorld() as world:
         property_()
+
+
+def test_what_a_run_left_is_gone_before_the_next_one_begins():
+    """A finalizer that ran in the middle of a later run could change it."""
+    left: list[weakref.ref[object]] = []
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.me = self
+
+    async def leaves_a_cycle() -> None:
+        left.append(weakref.ref(Cycle()))
+
+    async def is_it_gone() -> bool:
+        return left[0]() is None
+
+    with SimWorld() as world:
+        world.run(leaves_a_cycle)
+        assert world.run(is_it_gone)
 
 
 def test_randomness_is_the_same_for_the_same_seed():
