@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 HOSTS = {"api.anthropic.com": "llm", "api.openai.com": "llm"}
 SPEAKS = {"anthropic": "anthropic", "openai": "openai-chat"}
 PYTHON, NODE = ("urllib", "httpx"), ("https", "fetch")
+BARE = {"urllib": ("-S", "-E"), "httpx": ()}
+"""What a program of the standard library need not import."""
 
 Runs = dict[tuple[str, str], tuple[dict[str, str], History]]
 Play = Callable[..., Runs]
@@ -45,7 +47,9 @@ def play(wedgehog: Any, told: Any, tmp_path: Path) -> Play:
     def spec(way: str, wire: str, more: dict[str, Any]) -> str:
         if way in NODE and shutil.which("node") is None:
             pytest.skip("no node on this machine")
-        program = ["node", str(HERE / "believer.js")] if way in NODE else ["{python}", str(HERE / "believers.py")]
+        program = (
+            ["node", str(HERE / "believer.js")] if way in NODE else ["{python}", *BARE[way], str(HERE / "believers.py")]
+        )
         words = {"name": f"{way}-{wire}", "wire": SPEAKS[wire], "command": [*program, way, wire, "{message}"]}
         words |= {"env": {"KEY": "{key}"}, "hosts": HOSTS, "recover_s": 0, **more}
         (tmp_path / f"{way}-{wire}.yaml").write_text(yaml.safe_dump(words))
@@ -193,7 +197,7 @@ def test_an_agent_with_hosts_reaches_its_own_server_through_a_link(play: Play, t
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Echo) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         more = {
-            "command": ["{python}", "{here}/echo_first.py", str(HERE / "believers.py"), "{message}"],
+            "command": ["{python}", *BARE["urllib"], "{here}/echo_first.py", str(HERE / "believers.py"), "{message}"],
             "links": {"echo": {"to": f"127.0.0.1:{server.server_address[1]}", "env": {"ECHO": "{link}"}}},
         }
         runs = play([("urllib", "anthropic")], network, more=more, plain={}, cuts={"faults": [fault]})

@@ -41,7 +41,7 @@ IN_MID_TOOL = {"turn": 1, "step": 1, "tool": 1, "when": "started"}
 STORIES = {
     "killed": story("sleep 30", {"at": IN_MID_TOOL, "do": "kill"}),
     "orphaned": story("sleep 30", {"at": IN_MID_TOOL, "do": {"kill": {"whom": "leader"}}}),
-    "frozen": story("sleep 0.3", {"at": IN_MID_TOOL, "do": {"freeze": {"for_s": 1}}}),
+    "frozen": story("sleep 1.5", {"at": IN_MID_TOOL, "do": {"freeze": {"for_s": 1}}}),
     "aborted": story("sleep 30", {"at": IN_MID_TOOL, "do": "abort"}),
     "two-at-once": story("sleep 0.5", during=IN_MID_TOOL),
     "reads": story("cat"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import random
 import subprocess
 import sys
@@ -15,8 +16,11 @@ from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import Downstream
 
-ROUNDS = {True: 100, False: 30}
-"""Beside a process that takes a processor again and again, and on a quiet machine, where fewer things can go wrong."""
+ROUNDS = {True: 100, False: 30} if os.environ.get("WEDGEHOG_LONG") else {True: 30, False: 10}
+"""Beside a process that takes a processor again and again, and on a quiet machine, where fewer things can go wrong.
+
+`WEDGEHOG_LONG=1` makes it more of them.
+"""
 BUSY = """
 import time
 while True:
