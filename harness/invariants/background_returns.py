@@ -23,8 +23,8 @@ def background_returns(history: History, *, least_s: float = 2) -> Iterator[Verd
 
     A tool that waits for the job, or for another process that holds the output of its shell, is stuck until that ends
     (incident lost-tool-result). Judged by the beacon of the job, where the agent was idle for `least_s` before the
-    job's end: a shorter job proves nothing. A late error, or a late result with the last line of the shell and the word
-    that the command was stopped, is the tool's own time-out.
+    job's end: a shorter job proves nothing. A late error, or a late result that says that the command was stopped, is
+    the tool's own time-out.
 
     Fix: End the tool when its shell exits, not when the shell's output closes. Give the job a file for its output,
     or stop reading a moment after the exit.
@@ -83,12 +83,13 @@ def _says_too_late(use: ToolUse, start: BeaconSeen, sent: RequestArrived, least_
 
 
 def _was_stopped(result: ToolResult) -> bool:
-    """Whether it says that the command was stopped, though its shell had printed its last line.
+    """Whether it says that the command was stopped: behind the last line of its shell, or as a failure.
 
     Not every wire can mark an error. An agent that lets the job run on says so.
     """
     signs = set(result.signs or ())
-    return result.printed and "stopped" in signs and signs.isdisjoint(("elsewhere", "foreign"))
+    stopped = "stopped" in signs and (result.printed or "failed" in signs)
+    return stopped and signs.isdisjoint(("elsewhere", "foreign"))
 
 
 def _may_run(sibling: ToolUse, end: Event) -> bool:

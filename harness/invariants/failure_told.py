@@ -30,6 +30,8 @@ A_CODE_OF_FAILURE = 2
 """With 1 a command often only says no, as `grep` and `diff` do."""
 LONG_ENOUGH_S = 1.0
 """Real seconds after which an agent has read what a command printed at its start."""
+EMPTY_CHARS = 20
+"""A result so short, such as "(no output)", has no room for the news that its command was stopped."""
 TELL_OF_FAILURE = frozenset(("failed", "number", "stopped", "elsewhere", "foreign"))
 """Signs of a result that does not look like a success."""
 
@@ -112,6 +114,9 @@ def _of_a_stopped_one(history: History, turn: Turn, use: ToolUse) -> Iterator[Ve
     if all(map(_says_stopped, carried)) and not any(it.printed or it.prints_first for it in carried):
         says = f"{name_of_call(use)} was stopped, and what it had printed is not in its result"
         yield fail(f"{says} ({carried[0].chars} characters)", (use.reply, began, following))
+    elif carried and all(map(_says_nothing, carried)):
+        says = f"{name_of_call(use)} had not ended, and its result says nothing of that"
+        yield fail(f"{says} ({carried[0].chars} characters)", (use.reply, began, following))
     elif any(it.prints_first for it in carried):
         yield passed()
 
@@ -120,6 +125,12 @@ def _says_stopped(result: ToolResult) -> bool:
     """Whether it says that the command was ended, and not that it still runs or that its output is in a file."""
     signs = set(result.signs or ())
     return result.prints_first is False and "stopped" in signs and signs.isdisjoint(("elsewhere", "foreign"))
+
+
+def _says_nothing(result: ToolResult) -> bool:
+    """Whether it is as good as empty, though the command had printed something."""
+    empty = result.chars <= EMPTY_CHARS and result.signs is not None and not result.signs
+    return empty and result.prints_first is False and not result.is_error and not result.in_text
 
 
 # ---- subagents

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TRACE, outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -24,17 +25,24 @@ def no_traceback(history: History) -> Iterator[Verdict]:
     """A turn that ends in an error shows no stack of the program.
 
     Its user sees that something went wrong, but not what to do. It usually means that no line of the agent expects this
-    failure. Judged on the agent's output, in turns that end in a visible error. The stack of an exception that a
-    `callable` raises is printed by Wedgehog, and does not count.
+    failure. Judged on the agent's output, in turns that end in a visible error. The log of a service does not count,
+    nor does the stack of an exception that a `callable` raises, which Wedgehog prints.
 
     Fix: Catch this error where the turn ends, and print one sentence. Write the stack to a log file.
     """
     for turn in history.turns:
         if turn.end is None or outcome_of(turn, history).kind != "surfaced":
             continue
-        said = f"{turn.end.stdout}\n{turn.end.stderr.partition(STACK_BELOW)[0]}\n{turn.end.answer}\n{turn.end.error}"
-        stack = next((it for it in STACKS if re.search(it, said, re.MULTILINE)), None)
+        stack = next((it for it in STACKS if re.search(it, _shown(turn.end), re.MULTILINE)), None)
         if stack is not None:
             yield fail(f"{turn}: the error that its user sees is the stack of the program", ends(turn))
         else:
             yield passed()
+
+
+def _shown(end: TurnEnded) -> str:
+    """What the user of the turn has read: of a service its response, of a program all that it printed."""
+    said = f"{end.answer}\n{end.error}"
+    if end.status is not None:
+        return said
+    return f"{end.stdout}\n{end.stderr.partition(STACK_BELOW)[0]}\n{said}"

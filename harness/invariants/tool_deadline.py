@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wedgehog.fake_llm.script.roles import names_subagent
+from wedgehog.fake_llm.script.side_conversations import SUBAGENT
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, main_calls_of, name_of_call, over, together, tool_uses_of
@@ -27,7 +29,8 @@ def tool_deadline(history: History, *, tool_s: float | None = None) -> Verdict:
     """A tool call ends within `tool_s` of the reply that asked for it (no stock number: the slowest is reported).
 
     Counted from the last byte of that reply to the request with the result or the tool's own done-beacon. A deadline
-    that starts again with each redirect bounds nothing (incident silent-stall).
+    that starts again with each redirect bounds nothing (incident silent-stall). A subagent that asks the model is a
+    conversation: its time is bounded by that of the turn.
 
     Fix: Give the whole tool call one deadline (such as `asyncio.timeout`), not each read or redirect, and send a
     result that says that it timed out.
@@ -54,9 +57,15 @@ def _late(history: History, it: _Use, tool_s: float) -> Verdict:
 def _measured(history: History, turn: Turn) -> Iterator[_Use]:
     for use in tool_uses_of(turn):
         end = _end(turn, use)
-        if end is not None and use.offered.whole:
+        if end is not None and use.offered.whole and not _delegates(turn, use, end):
             took_s = max(0.0, end.at_s - use.reply.at_s) - history.frozen_s(use.reply.at_s, end.at_s)
             yield _Use(use, end, took_s, not isinstance(end, BeaconSeen) and blocked(history, use, end))
+
+
+def _delegates(turn: Turn, use: ToolUse, end: Event) -> bool:
+    """Whether a subagent asked the model for this call."""
+    asked = (call for call in turn.calls if use.reply.id < call.arrived.id < end.id)
+    return names_subagent(use.offered.name) and any(call.arrived.side.startswith(SUBAGENT) for call in asked)
 
 
 def _end(turn: Turn, use: ToolUse) -> Event | None:

@@ -198,7 +198,7 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
             f"exit code {end.exit_code}: {_short(_cause_in(end.error or end.stderr or words, history))}",
         )
     if end.status is not None and end.status >= 400:
-        return TurnOutcome("surfaced", f"HTTP {end.status}: {_short(words)}")
+        return TurnOutcome("surfaced", f"HTTP {end.status}: {_short(end.error.strip() or end.answer.strip() or words)}")
     if history.run.error_at_path and end.error.strip():
         return TurnOutcome("surfaced", f"error: {_short(end.error)}")
     said = _unusual(f"{end.answer}\n{end.error}", history)

@@ -6,8 +6,8 @@ from functools import lru_cache
 
 from wedgehog.fake_llm.script.roles import SILENT_COMMANDS
 
-_SCANNED = 4000
-"""Characters at the beginning and at the end in which signs are looked for."""
+_SCANNED = 20_000
+"""Characters at the beginning and at the end in which signs are looked for: a mark may stand where a middle was cut."""
 _TOKEN = re.compile(r"\w*\d+x\d+x\d+(?:a\d+)?")
 SIGNS: Mapping[str, str] = {
     "failed": r"fail|\berr|errno|exit|status|\bcode|\brc\b|return|exception|traceback|abort|unsuccess|problem|wrong"

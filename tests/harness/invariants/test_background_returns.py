@@ -90,14 +90,14 @@ def test_an_error_that_comes_late_is_no_result():
         (("stopped", "failed"), True, 8, "fail"),
         (("stopped", "elsewhere"), True, 8, "pass"),
         (("stopped",), False, 8, "pass"),
+        (("stopped", "failed"), False, 8, "fail"),
+        (("stopped", "failed", "elsewhere"), False, 8, "pass"),
         (("stopped",), True, 0.5, "pass"),
         ((), True, 8, "pass"),
         (None, True, 8, "pass"),
     ],
 )
-def test_a_late_word_of_a_stop_behind_the_last_line_of_the_shell_is_no_result(
-    signs: Sequence[str] | None, printed: bool, after_s: float, status: str
-):
+def test_a_late_word_of_a_stop_is_no_result(signs: Sequence[str] | None, printed: bool, after_s: float, status: str):
     """Where the wire has no mark for an error. A tool may wait on purpose, and say that the job runs on."""
     tell, token, _ = _job()
     tell.wait(after_s)

@@ -98,6 +98,28 @@ def test_a_command_that_ended_before_its_result_was_not_stopped():
     assert _next(tell, told).status == "nothing"
 
 
+@pytest.mark.parametrize(
+    ("told", "status"),
+    [
+        (result(CALL, chars=0, printed=False, signs=(), prints_first=False), "fail"),
+        (result(CALL, chars=11, printed=False, signs=(), prints_first=False), "fail"),
+        (result(CALL, chars=11, printed=False, signs=(), prints_first=False, is_error=True), "nothing"),
+        (result(CALL, chars=11, printed=False, signs=("elsewhere",), prints_first=False), "nothing"),
+        (result(CALL, chars=60, printed=False, signs=(), prints_first=False), "nothing"),
+        (result(CALL, chars=0, printed=False, signs=(), prints_first=None), "nothing"),
+        (result(CALL, chars=0, printed=False, signs=None, prints_first=False), "nothing"),
+    ],
+)
+def test_an_empty_result_hides_that_its_command_was_stopped(told: ToolResult, status: str):
+    """The model reads that the command printed nothing and ended well."""
+    tell = _asked()
+    tell.starts(CALL)
+    tell.wait(8)
+    verdict = _next(tell, told)
+    assert verdict.status == status
+    assert status != "fail" or "had not ended, and its result says nothing of that" in verdict.says
+
+
 # ---- a subagent that failed
 
 

@@ -295,6 +295,17 @@ def test_a_stack_of_any_language_is_no_error_message(said: str):
     assert check("no_traceback", tell.seal()).status == "fail"
 
 
+@pytest.mark.parametrize(("status", "verdict"), [(500, "pass"), (None, "fail")])
+def test_a_stack_in_the_log_of_a_service_is_not_shown_to_its_user(status: int | None, verdict: str):
+    """The user reads the response; the log is where a stack belongs."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    log = 'Traceback (most recent call last):\n  File "a.py", line 1\nOSError: disk full'
+    tell.end("", error="storage: disk full", stderr=log, status=status, exit_code=None if status else 1)
+    assert check("no_traceback", tell.seal()).status == verdict
+
+
 def test_a_sentence_is_an_error_message():
     """Also if it names a file and a line of the user's own."""
     tell = HistoryBuilder()

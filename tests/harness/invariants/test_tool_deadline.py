@@ -123,3 +123,16 @@ def test_the_pause_of_the_user_after_an_abort_is_not_the_tools_time():
     tell.reply(tell.ask(1, results=[result(token)]))
     verdict = check("tool_deadline", tell.end().seal(), tool_s=30)
     assert verdict.status == "pass"
+
+
+@pytest.mark.parametrize(("asks", "status"), [(True, "nothing"), (False, "fail")])
+def test_a_subagent_that_asks_the_model_is_no_tool_that_takes_too_long(asks: bool, status: str):
+    """Its own turns have the time of the turn; a tool of that name that asks nothing is measured."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="task")
+    if asks:
+        tell.reply(tell.ask(1, side="subagent 1"), "It is empty.")
+    tell.wait(40)
+    tell.answer_step(2, [result(token)])
+    assert check("tool_deadline", tell.end().seal(), tool_s=30).status == status

@@ -178,6 +178,16 @@ def test_words_that_name_a_cause_are_an_error_wherever_its_user_reads(words: str
     assert in_answer.remark == "a script cannot see this error: the exit code is 0"
 
 
+def test_of_a_service_its_response_is_quoted_and_not_its_log():
+    """The log begins with what went well."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    tell.end("", error="the model is overloaded", stderr="INFO: GET /health 200", status=502, exit_code=None)
+    history = tell.seal()
+    assert outcome_of(history.turns[0], history).how == "HTTP 502: the model is overloaded"
+
+
 @pytest.mark.parametrize("words", [APOLOGY, "Something went wrong.", "Please try again later.", "An error occurred."])
 def test_an_apology_names_no_cause(words: str):
     """An apology names no cause."""

@@ -24,6 +24,7 @@ from wedgehog.harness.services.beacon import wrapped
         ("1\n2\n3\n", {"number"}),
         ("1\n2\n[9 characters left out]\n8", {"number", "part"}),
         ("1\n2\n…", {"number", "foreign"}),
+        ("1 " * 3000 + "9 characters left out" + " 1" * 3000, {"number", "part"}),
         ("(nothing)", {"part"}),
         ("The task is done. wqbcdn7e", set()),
         ("the subagent gave no answer", {"failed"}),
