@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from wedgehog.reports.alike_repeats import alike_repeats
 from wedgehog.reports.campaign_folder import StoredCampaign, Unfinished
 from wedgehog.reports.difference import KINDS, Difference, DifferenceKind
 from wedgehog.reports.number_differences import FALSE_ALARMS, number_differences
@@ -24,7 +25,8 @@ def differences(
     found = [*one_sided(before, after), *(it for pair in both for it in result_differences(*pair))]
     both, compared = [pair for pair in both if not is_cut_by_another_bound(*pair)], list(quantities)
     for better in (False, True):
-        found += number_differences(tested_numbers(both, compared, better=better), rate)
+        alike = alike_repeats(both, better=better)
+        found += number_differences(tested_numbers(alike, compared, better=better), rate)
     return sorted(_joined(found), key=lambda it: (KINDS.index(it.kind), -it.weight))
 
 

@@ -24,7 +24,10 @@ Categorize = Callable[[Judgement], ResultCategory]
 
 @dataclass(frozen=True)
 class PlayedCell:
-    """All repeats of one scenario and agent. The numbers are one per decided repeat, or none (a price is unknown)."""
+    """All repeats of one scenario and agent. The numbers are one per decided repeat, or none (a price is unknown).
+
+    Those of passed repeats stand first, then those of known failures.
+    """
 
     scenario: str
     agent: str
@@ -107,9 +110,8 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
     by_result: dict[str, StoredRun] = {}
     for run in runs:
         by_result.setdefault(category(run.judgement), run)
-    decided = [
-        numbers[run.folder] for run in runs if category(run.judgement) in DECIDED and numbers[run.folder].recorded
-    ]
+    best_first = [run for result in DECIDED for run in runs if category(run.judgement) == result]
+    decided = [numbers[run.folder] for run in best_first if numbers[run.folder].recorded]
     rows, started = [it.columns for it in decided], [it for it in decided if it.columns["start_s"] is not None]
     recovered = [it for it in decided if it.recovery_calls is not None]
     failed = [run.judgement for run in runs if category(run.judgement) == "failed"]
