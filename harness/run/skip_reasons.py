@@ -1,7 +1,7 @@
 """Why a scenario does not apply to an agent, and how far an agent can play one."""
 
 from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
-from wedgehog.harness.agents.sessions import one_session_reason
+from wedgehog.harness.agents.session_names import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
