@@ -81,4 +81,5 @@ def _item(run: str, line: tuple[float, str, int], violated: Sequence[str], *, pl
         return tag("li", time, f"#{event} {says}", id=event_id(run, event))
     words = tag("strong", " violates ", ", ".join(dict.fromkeys(violated)), " ")
     back = tag("a", "in the timeline", href=f"#{place_id(run, event)}") if placed else None
-    return tag("li", time, f"#{event} {says}", words, back, id=event_id(run, event), class_="violating")
+    told = tag("span", f"#{event} {says}", words, back)
+    return tag("li", time, told, id=event_id(run, event), class_="violating")

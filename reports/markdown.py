@@ -23,10 +23,16 @@ def write(campaign: StoredCampaign, table: Sequence[RunRow], path: Path) -> None
     path.write_text("\n".join(_lines(campaign, table)) + "\n", encoding="utf-8")
 
 
+_BREAK = "\u200b"
+"""A character without a width: GitHub looks for names, numbers and addresses after the markup, so a `\\` hides none."""
+_SEEN_BY_GITHUB = re.compile(r"@|#(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+
+
 def escaped(text: str) -> str:
-    """`text` on one line, without effect as markup: no cell ends, no link or tag begins."""
-    plain = one_line(text, 400).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_{}\[\]()#!|~@])", r"\\\1", plain)
+    """`text` on one line, without effect: no cell ends, no tag or link begins, no user or issue is mentioned."""
+    plain = _SEEN_BY_GITHUB.sub(rf"\g<0>{_BREAK}", one_line(text, 400))
+    plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_{}\[\]()#!|~])", r"\\\1", plain)
 
 
 def code(text: str) -> str:

@@ -91,8 +91,8 @@ class PlayedCell:
         return next((name for name in reversed(DECIDED) if self.results.get(name)), "")
 
     def reads(self) -> str:
-        """`passed 3 of 3`, or `passed 2, failed 1 of 3`."""
-        parts = [f"{name} {number}" for name, number in self.results.items() if number]
+        """`passed 3 of 3`, or `passed 2, failed 1 of 3`; the best result first."""
+        parts = [f"{name} {number}" for name in (*DECIDED, *UNDECIDED) if (number := self.results.get(name))]
         return f"{', '.join(parts)} of {self.repeats}"
 
 

@@ -37,7 +37,9 @@ TEXT_SHOWN = 4_000
 """So many characters of an answer or an error are in the page."""
 
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
-_TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("from first request", "n"))
+_TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
+
+TOOK = "A turn counts from its first request; without one, from when it usually comes."
 
 
 def anchor(number: int) -> str:
@@ -198,7 +200,8 @@ class _PlayedRun:
         if not turns:
             return None
         lines = [line(_TURN, self._turn(turn)) for turn in turns]
-        return _titled("Turns", html_table(_TURN, lines), [_what_was_seen(turn) for turn in turns])
+        note = tag("p", TOOK, class_="soft")
+        return _titled("Turns", html_table(_TURN, lines), note, [_what_was_seen(turn) for turn in turns])
 
     def _turn(self, turn: Turn) -> tuple[object, ...]:
         came, stimulus = outcome_of(turn, self.history), turn.stimulus
@@ -251,6 +254,7 @@ class _PlayedRun:
             ("entry file", first.entry),
             ("hash of that file", first.entry_hash),
             ("started", many(len(started), "time")),
+            ("run began", self.history.run.started),
         )
         shown = [tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in pairs if value]
         return _titled("What was executed", tag("dl", shown, class_="stack"))

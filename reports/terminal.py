@@ -317,4 +317,4 @@ def both_clocks(judgements: Iterable[Judgement]) -> str:
     """The virtual and the real time of all simulated runs together; empty if there are none."""
     played = [(it.virtual_s, it.real_s) for it in judgements if it.virtual_s is not None and it.real_s is not None]
     virtual_s, real_s = (sum(column) for column in zip(*played, strict=True)) if played else (0.0, 0.0)
-    return f"virtual time: {virtual_s:.0f} s, played in {real_s:.1f} s" if played else ""
+    return f"virtual time: {virtual_s:.0f} s; the runs took {real_s:.1f} s, added up" if played else ""

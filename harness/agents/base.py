@@ -161,6 +161,8 @@ class Session:
         """`tree` owns and ends the processes."""
         self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
         self.asked: PermissionListener = lambda offered, chosen, about: None
+        self.starts: list[Started] = []
+        """Each process of the agent, in the order of their starts, with those of its other sessions."""
 
     def answers(self, permission: Permission, asked: PermissionListener) -> None:
         """Set what its user answers in the next turn to a request for permission; `asked` is called with each."""
@@ -254,6 +256,7 @@ class Session:
             why = bad.strerror if isinstance(bad, OSError) else bad
             raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {why}") from None
         self.started = what_runs(argv, place.cwd, env.get("PATH"), self._owned.pid)
+        self.starts.append(self.started)
         return self._owned
 
 

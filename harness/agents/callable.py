@@ -149,6 +149,7 @@ class CallableSession(Session):
             raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {bad.strerror}") from None
         reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE_BYTES)
         self._owned, self.started = owned, replace(self.started, pid=owned.pid)
+        self.starts.append(self.started)
         return _Host(owned, reader, writer)
 
     def _outcome(self, owned: Owned, reply: dict[str, str], code: int | None) -> Outcome:

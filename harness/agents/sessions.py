@@ -49,5 +49,6 @@ async def open_sessions(
         for name, other in others:
             around = prepare_session(spec, other, session.surroundings)
             found.append(await session.apart(name, other, around, at_once=at_once))
+            found[-1].starts = session.starts
             opened.push_async_callback(found[-1].close)
         yield found

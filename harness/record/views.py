@@ -251,7 +251,7 @@ class Turn:
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds from the first request to the end of the turn."""
+        """Seconds from `start_s` to the end of the turn."""
         return None if self.end is None else max(0.0, self.end.at_s - self.start_s)
 
     @property

@@ -162,6 +162,7 @@ class TurnPlayer:
         session = self.session.beside()
         if session is None:
             return
+        session.starts = self.session.starts
         self.sessions.append(session)
         try:
             await replace(self, session=session, beside=self, at_work=False).play(message, first=False)

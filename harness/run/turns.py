@@ -28,7 +28,7 @@ class Turns:
     player: TurnPlayer
     files: SessionFiles
     spec: AgentSpec
-    started_pid: int | None = None
+    starts_told: int = 0
 
     async def play(self) -> None:
         """Every turn of the scenario, then the recovery of each session."""
@@ -62,8 +62,7 @@ class Turns:
         message = self.messages.message(number)
         player = self.player.of(message.session)
         await player.play(message, first=message.opens, during=self.messages.during(number))
-        if number == 1 or (self.spec.kind != "command" and self.player.session.started.pid != self.started_pid):
-            self._agent_started()
+        self._tell_starts()
 
     async def _recover(self, number: int, session: str) -> int:
         """One more message must be answered; after an error that it surfaced, a second one once it cooled down.
@@ -72,6 +71,7 @@ class Turns:
         """
         player = self.player.of(session)
         await player.play(self.messages.recovery(number, session), first=False)
+        self._tell_starts()
         so_far = History(events=self.player.history.events).seal()
         turn = so_far.turns[-1]
         refused = any(call.refused and call.refused.pairing for call in turn.calls)
@@ -79,22 +79,26 @@ class Turns:
             return number + 1
         await player.clock.sleep(self.spec.recover_s)
         await player.play(self.messages.recovery(number + 1, session), first=False)
+        self._tell_starts()
         return number + 2
 
-    def _agent_started(self) -> None:
-        started = self.player.session.started
-        self.started_pid = started.pid
-        self.player.history.add(
-            AgentStarted(
-                argv=tuple(started.argv),
-                executable=started.executable,
-                entry=started.entry or "",
-                entry_hash=started.entry_hash or "",
-                version=started.version or "",
-                pid=started.pid or 0,
-                ready_s=round(self.player.session.ready_s, 4),
+    def _tell_starts(self) -> None:
+        """Record each process that was started since the last time; once, what a session without one runs."""
+        session = self.player.session
+        starts = session.starts or [session.started]
+        for number, started in enumerate(starts[self.starts_told :], self.starts_told):
+            self.player.history.add(
+                AgentStarted(
+                    argv=tuple(started.argv),
+                    executable=started.executable,
+                    entry=started.entry or "",
+                    entry_hash=started.entry_hash or "",
+                    version=started.version or "",
+                    pid=started.pid or 0,
+                    ready_s=0.0 if number else round(session.ready_s, 4),
+                )
             )
-        )
+        self.starts_told = len(starts)
 
 
 def control_facts(history: History, replies: ScriptedReplies, wire: str) -> ControlFacts:

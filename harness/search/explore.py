@@ -86,8 +86,7 @@ class Explorer:
 
         @st.composite
         def drawn_story(draw: Callable[[Any], Any]) -> tuple[list[Cell], Drawn]:
-            cells, document = self.stories.draw(HypothesisChoices(draw), NAME, self._faults)
-            return cells, {**document, "seed": f"{self.seed} {number}"}
+            return self.stories.draw(HypothesisChoices(draw), NAME, self._faults)
 
         @hypothesis.settings(
             max_examples=most,

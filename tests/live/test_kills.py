@@ -85,7 +85,7 @@ def test_a_killed_turn_is_over_and_the_next_message_goes_to_the_same_session(
     assert second.arrived.turns_seen == (1, 2), "the session went on"
     assert second.arrived.results[0].is_error
     pids = [started.pid for started in played.history.of(AgentStarted)]
-    assert len(pids) == (1 if way == "command" else 2) and len(set(pids)) == len(pids)
+    assert len(pids) == (4 if way == "command" else 2) and len(set(pids)) == len(pids)
 
 
 @pytest.mark.parametrize("network", ["embedded", "toxiproxy"], indirect=True)

@@ -65,7 +65,7 @@ def test_an_agent_that_ends_its_process_is_an_error_of_that_run_alone(wedgehog: 
     assert (stalled["verdict"], cut["verdict"]) == ("error", "pass")
     assert "the process of the simulated run ended: by the agent's code" in str(stalled["says"])
     assert stalled["virtual_s"] is None, "five seconds after the last event of its history"
-    assert f"virtual time: {cut['virtual_s']:.0f} s, played in " in done.stdout
+    assert f"virtual time: {cut['virtual_s']:.0f} s; the runs took " in done.stdout
     assert "Virtual time: 0 s" not in (tmp_path / "runs" / "latest" / "report.html").read_text()
 
 

@@ -197,7 +197,7 @@ def test_an_unknown_side_is_one_line(two_agents, tmp_path):
 def test_the_comparison_is_markdown_too(two_agents):
     """A table for a pull request."""
     said = compared("first@1", "first@2", "--in", two_agents.folder, "--markdown").stdout
-    assert "| ✗ worse | apart | first\\@1 → first\\@2 | passed 2 of 2 → passed 1, failed 1 of 2" in said
+    assert "| ✗ worse | apart | first@\u200b1 → first@\u200b2 | passed 2 of 2 → passed 1, failed 1 of 2" in said
 
 
 def test_an_agent_with_the_name_of_a_variant_stands_there_too(tmp_path):
@@ -245,7 +245,7 @@ def test_agents_stand_side_by_side_in_the_report(two_agents):
         "first@1: passed 2 of 2, 2 paid, turn 1.00 s",
         "first@2: passed 1, failed 1 of 2, 2 paid, turn 9.00 s: turn 1 took 9.0 s, 5.0 s allowed",
     ]
-    assert "- apart:\n  - first\\@1: passed 2 of 2" in (two_agents.folder / "summary.md").read_text()
+    assert "- apart:\n  - first@\u200b1: passed 2 of 2" in (two_agents.folder / "summary.md").read_text()
 
 
 def test_repeats_with_the_same_result_are_one_row(two_agents):
@@ -253,11 +253,11 @@ def test_repeats_with_the_same_result_are_one_row(two_agents):
     write_folder(two_agents.folder)
     rows = [line for line in (two_agents.folder / "summary.md").read_text().splitlines() if line.startswith("| ")]
     assert [line.split(" | ")[1:4] for line in rows[2:]] == [
-        ["alike", "first\\@1", "pass 2 of 2"],
-        ["alike", "first\\@2", "pass 2 of 2"],
-        ["apart", "first\\@1", "pass 2 of 2"],
-        ["apart", "first\\@2", "pass 1 of 2"],
-        ["apart", "first\\@2", "fail 1 of 2"],
+        ["alike", "first@\u200b1", "pass 2 of 2"],
+        ["alike", "first@\u200b2", "pass 2 of 2"],
+        ["apart", "first@\u200b1", "pass 2 of 2"],
+        ["apart", "first@\u200b2", "pass 1 of 2"],
+        ["apart", "first@\u200b2", "fail 1 of 2"],
     ]
 
 

@@ -142,4 +142,4 @@ def test_both_times_of_a_turn_name_where_they_begin(campaign):
     campaign.run(judgement("s", "a"), lambda telling: (telling.start("s", "a"), telling.answered(1)))
     page = _page(campaign)
     assert "answered 0.80 s after the message" in page
-    assert re.search(r">from first request</th>.*?>0\.50 s</td>", page, re.DOTALL)
+    assert re.search(r">took</th>.*?>0\.50 s</td>", page, re.DOTALL)

@@ -1,5 +1,6 @@
 """report.html, junit.xml and summary.md."""
 
+import html
 import re
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
@@ -249,9 +250,29 @@ def test_a_pipe_in_a_name_does_not_end_its_cell(campaign):
 
 
 def test_markdown_shows_markup_as_words():
-    """Tags, links, emphasis and mentions are escaped."""
-    assert escaped("<b>[x](http://y) *z* `q` @me | ~") == (r"&lt;b&gt;\[x\]\(http://y\) \*z\* \`q\` \@me \| \~")
+    """Tags, links and emphasis are escaped."""
+    assert escaped("<b>[x](y) *z* `q` | ~") == r"&lt;b&gt;\[x\]\(y\) \*z\* \`q\` \| \~"
     assert code("a `b` c") == "`` a `b` c ``"
+
+
+@pytest.mark.parametrize(
+    ("said", "seen"),
+    [
+        ("@octocat and @org/team", r"@(?=\w)"),
+        ("me@example.org", r"\w@(?=\w)"),
+        ("see #1, a/b#12", r"#(?=\d)"),
+        ("gh-7 and GH-7", r"(?i)GH-(?=\d)"),
+        ("http://evil.example/x", r"://"),
+        ("www.evil.example", r"(?i)www\."),
+        ("WWW.evil.example", r"(?i)www\."),
+    ],
+)
+def test_a_comment_that_quotes_an_agent_mentions_nobody_and_links_nowhere(said, seen):
+    """GitHub looks for these after it has read the markup; a person reads the same words."""
+    assert re.search(seen, said)
+    rendered = html.unescape(re.sub(r"\\(?=[^\w\s])", "", escaped(said)))
+    assert not re.search(seen, rendered)
+    assert rendered.replace("\u200b", "") == said
 
 
 def test_the_markdown_summary_counts_and_replays(written):
