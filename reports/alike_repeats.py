@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wedgehog.reports.levels import of_two_levels
 from wedgehog.reports.played_cells import PlayedCell
 from wedgehog.reports.turn_bounds import Pair
 
@@ -21,14 +22,21 @@ def alike_repeats(pairs: Iterable[Pair], *, better: bool) -> Iterator[Pair]:
     """Of each pair the passed repeats; else all repeats, if the verdicts do not go the other way than the number.
 
     The numbers are tested for being higher now, or (`better`) lower. Higher ones of a fix are left out, and lower ones
-    of a new failure; so are those of a failure that has lost, or gained, a violation.
+    of a new failure; so are those of a failure that has lost, or gained, a violation. At two levels others pass, so
+    nothing is taken of results that vary.
     """
     for before, after in pairs:
+        if of_two_levels(before, after) and (_varies(before) or _varies(after)):
+            continue
         low, high = (after, before) if better else (before, after)
         if _passed(low) and _passed(high):
             yield _only_passed(before), _only_passed(after)
         elif not _passed(high) and (_passed(low) or set(low.violated) <= set(high.violated)):
             yield before, after
+
+
+def _varies(cell: PlayedCell) -> bool:
+    return 0 < _passed(cell) < cell.decided
 
 
 def _passed(cell: PlayedCell) -> int:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.mistake import BadValuesError
 from wedgehog.reports.played_cells import DECIDED, PlayedCell
 
@@ -53,6 +54,9 @@ class BaselineCell(Strict):
     bound_s: Number | None = None
     """The time that a turn may take. None: the file is of before it was kept, or repeats had several."""
 
+    level: Level | None = None
+    """The level of the verdicts. None: the file is of before it was kept, or repeats had several."""
+
     @classmethod
     def of(cls, cell: PlayedCell) -> Self:
         """The decided repeats of a played cell."""
@@ -63,6 +67,7 @@ class BaselineCell(Strict):
             expected_fails=cell.expected_fails,
             violated=list(cell.violated),
             bound_s=cell.bound_s,
+            level=cell.level,
             **{name: _folded(cell, name) for name in DIGITS},
         )
 
@@ -82,6 +87,7 @@ class BaselineCell(Strict):
             recovery_usd=self._unfolded("recovery_usd"),
             start_s=self._unfolded("start_s"),
             bound_s=self.bound_s,
+            level=self.level,
         )
 
     @property

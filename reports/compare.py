@@ -9,6 +9,7 @@ from wedgehog.reports.baseline import Baseline, read_baseline, world_of
 from wedgehog.reports.campaign_folder import StoredCampaign, load
 from wedgehog.reports.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference
 from wedgehog.reports.differences import differences, unchanged, unfinished
+from wedgehog.reports.levels import level_notes
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Categorize, Key, PlayedCell, cells_of
 from wedgehog.reports.result_category import result_category, verdict_category
@@ -139,7 +140,7 @@ def compare_lines(before: ComparedSide, after: ComparedSide, found: list[Differe
     """The totals of both sides, one line per difference, and the sum."""
     for side in (before, after):
         yield from (f"{side.name}: {line}" for line in _totals(side))
-    yield from _worlds(before, after)
+    yield from _settings_apart(before, after)
     yield ""
     for it in found:
         yield f"{KIND_SIGNS[it.kind]} {KIND_WORDS[it.kind]}: {it.where}: {one_line(it.says)}"
@@ -152,7 +153,7 @@ def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Diff
     yield ""
     for side in (before, after):
         yield from (f"- {escaped(side.name)}: {escaped(line)}" for line in _totals(side))
-    yield from (f"- {line}" for line in _worlds(before, after))
+    yield from (f"- {line}" for line in _settings_apart(before, after))
     yield ""
     if found:
         yield from ("| | scenario | agent | what |", "| --- | --- | --- | --- |")
@@ -162,10 +163,12 @@ def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Diff
     yield from ("", escaped(_sum(before, after, found)))
 
 
-def _worlds(before: ComparedSide, after: ComparedSide) -> Iterator[str]:
+def _settings_apart(before: ComparedSide, after: ComparedSide) -> Iterator[str]:
     one, other = before.settings.world, after.settings.world
     if one and other and one != other:
         yield f"played in the worlds {one} and {other}: times are not compared"
+    old, new = _alike(before, after)
+    yield from level_notes([(old[key], new[key]) for key in old if key in new])
 
 
 def _totals(side: ComparedSide) -> Iterator[str]:

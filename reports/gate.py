@@ -10,6 +10,7 @@ from wedgehog.reports.baseline import Baseline, world_of
 from wedgehog.reports.campaign_folder import StoredCampaign, load
 from wedgehog.reports.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference, DifferenceKind
 from wedgehog.reports.differences import differences, exit_code, unchanged, unfinished
+from wedgehog.reports.levels import level_notes
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
 from wedgehog.reports.turn_bounds import Pair, bound_notes
@@ -25,6 +26,7 @@ ADDED_LATER = {
     "other_turns_s": "turns beside the longest",
     "recovery_calls": "calls and cost of recovery messages",
     "bound_s": "bounds of turns",
+    "level": "levels of verdicts",
 }
 """Keys of a cell that older baselines do not have, in words."""
 WORDS = {**KIND_WORDS, "new": "without a baseline", "gone": "not played"}
@@ -98,6 +100,7 @@ def _notes(campaign: StoredCampaign, cells: Mapping[Key, PlayedCell], baseline: 
             "`wedgehog baseline RUN --into FILE` adds them"
         )
     yield from bound_notes(pairs)
+    yield from level_notes(pairs)
     if baseline.prices and prices and baseline.prices != prices:
         yield f"the prices are of {prices}, those of the baseline of {baseline.prices}: a cost can differ by that alone"
 

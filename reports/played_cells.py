@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wedgehog.harness.record.store import Judgement, StoredRun
+from wedgehog.harness.record.verdict import Level
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.history_numbers import RunNumbers
 from wedgehog.reports.result_category import ResultCategory, result_category
@@ -54,6 +55,8 @@ class PlayedCell:
     start_least_s: tuple[float, ...] = ()
     bound_s: float | None = None
     """The time that a turn may take; None: not known, or not the same for all repeats."""
+    level: Level | None = None
+    """The level of its verdicts; None: not known, or not the same for all repeats."""
     says: Mapping[str, str] = field(default_factory=dict)
     """By result: the sentence of its first repeat."""
     as_expected: bool | None = None
@@ -132,6 +135,7 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         start_s=_column([it.columns for it in started], "start_s"),
         start_least_s=_whole([it.start_least_s for it in started]),
         bound_s=_common({it.bound_s for it in decided}),
+        level=_one_level({run.judgement.level for run in best_first}),
         says={result: run.judgement.says for result, run in by_result.items()},
         as_expected=_all_as_expected({judged.as_expected for judged in failed}),
     )
@@ -144,6 +148,10 @@ def _in_each(violated: Sequence[Iterable[str]]) -> tuple[str, ...]:
 def _common(bounds: set[float | None]) -> float | None:
     (bound, *others) = bounds or {None}
     return None if others or bound is None else round(bound, 3)
+
+
+def _one_level(levels: set[Level]) -> Level | None:
+    return next(iter(levels)) if len(levels) == 1 else None
 
 
 def _all_as_expected(found: set[bool | None]) -> bool | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from statistics import fmean
 
 from wedgehog.reports.difference import Difference, DifferenceKind
+from wedgehog.reports.levels import by_level
 from wedgehog.reports.played_cells import UNDECIDED, Key, PlayedCell
 from wedgehog.reports.rank_test import rank_test
 from wedgehog.reports.tested_numbers import FEW
@@ -41,6 +42,10 @@ def _new(cell: PlayedCell) -> Iterator[Difference]:
 
 def result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
     """How the results of one cell differ."""
+    yield from (by_level(it, before, after) for it in _result_differences(before, after))
+
+
+def _result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
     yield from _undecided(after)
     if not before.decided or not after.decided:
         return
