@@ -23,6 +23,7 @@ from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import Palette
+from wedgehog.harness.search.in_one_process import RUN_SEED
 from wedgehog.harness.search.long_runs import BESIDE
 from wedgehog.harness.search.player import Player
 from wedgehog.harness.search.search import Found, Objective, Search
@@ -167,9 +168,13 @@ class Fuzz:
             await self.search.run(self._jobs(world))
 
     def campaign_options(self, world: World) -> Options:
-        """How the scenarios are played; with an objective no turn is stopped before its time."""
+        """How the scenarios are played; with an objective no turn is stopped before its time.
+
+        The seed draws scenarios. They are played with the stock one, as `wedgehog run` plays what is found.
+        """
         until_certain = world == "live" and self.asked.objective is None
-        return replace(self.options, world=world, beside=BESIDE * self._jobs(world), until_certain=until_certain)
+        beside = BESIDE * self._jobs(world)
+        return replace(self.options, world=world, seed=RUN_SEED, beside=beside, until_certain=until_certain)
 
     def _jobs(self, world: World) -> int:
         """Live scenarios mostly wait; simulated ones never do."""

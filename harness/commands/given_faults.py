@@ -100,7 +100,7 @@ class _Search:
             asyncio.run(search.run())
         findings = sorted(search.search.result.findings, key=lambda it: it.path.stem) if search.search else []
         if findings:
-            return "\n".join([*_story(findings[0], agent, self._options()), "", *search.lines()])
+            return "\n".join([*_story(findings[0], agent, search.campaign_options("sim")), "", *search.lines()])
         return "\n".join(search.lines()) if search.exit_code else ""
 
     def _options(self) -> Options:

@@ -47,6 +47,15 @@ class Job:
         return self.scenario.time_scale if self.agent.scales_time else 1.0
 
     @property
+    def random_seed(self) -> str:
+        """From which the random numbers of a simulated run follow.
+
+        No two scenarios have the same, so that their results are independent, as the gate's tests assume. Two agents
+        have: with the same luck they differ by what they do.
+        """
+        return f"{self.seed} {self.scenario.seed or self.scenario.name}"
+
+    @property
     def turn_s(self) -> float:
         """The smaller of the spec's and the scenario's turn bound, in real seconds; the control run has the stock one.
 

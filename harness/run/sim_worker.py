@@ -65,7 +65,7 @@ def play(world: SimWorld, job: Job, store: RunStore) -> ControlFacts | None:
             return facts
 
     try:
-        return world.run(main, seed=job.seed, net=net)
+        return world.run(main, seed=job.random_seed, net=net)
     except SimError as stopped:
         add_trouble(store.folder / "history.jsonl", f"the simulation stopped: {stopped}")
         return None

@@ -85,6 +85,9 @@ class Scenario(ConfigModel):
     """A session to start from."""
     invariants: dict[str, InvariantConfig] = {}
     time_scale: PositiveFloat = 1
+    seed: str = ""
+    """In virtual time the agent's random numbers follow from the seed of the run and this; if it is empty, from the
+    scenario's name. A search writes it, so that what it found fails under the name of its file too."""
     report: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
     seen: LinkName = ""

@@ -86,7 +86,8 @@ class Explorer:
 
         @st.composite
         def drawn_story(draw: Callable[[Any], Any]) -> tuple[list[Cell], Drawn]:
-            return self.stories.draw(HypothesisChoices(draw), NAME, self._faults)
+            cells, document = self.stories.draw(HypothesisChoices(draw), NAME, self._faults)
+            return cells, {**document, "seed": f"{self.seed} {number}"}
 
         @hypothesis.settings(
             max_examples=most,

@@ -36,6 +36,8 @@ CPU_LIMIT_S = 30
 """A scenario that computes longer does not end: its agent loops without waiting. A busy machine does not count."""
 IN_MEMORY = Path("/dev/shm")  # noqa: S108  each run makes a folder of its own in it
 """A run makes and removes ten folders, which costs more on a disk."""
+RUN_SEED = 0
+"""The stock seed of `wedgehog run`, whatever the seed of the search: a saved scenario plays as it was found."""
 PACKAGES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 OURS = (str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "fake_llm"))
 
@@ -70,11 +72,10 @@ class InOneProcess:
         self,
         world: SimWorld,
         agents: Sequence[tuple[AgentSpec, ControlFacts]],
-        seed: int,
         stuck: Callable[[Drawn], None],
     ) -> None:
         """`agents` are the agents with what their control runs showed; `stuck` gets a scenario that does not end."""
-        self._world, self._agents, self._seed, self._stuck = world, agents, seed, stuck
+        self._world, self._agents, self._stuck = world, agents, stuck
         self._loaded = set(sys.modules)
 
     def play(self, document: Drawn) -> Played | None:
@@ -99,7 +100,7 @@ class InOneProcess:
 
     def _judged(self, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> tuple[Judgement, History]:
         folder = Path(tempfile.mkdtemp(prefix="wedgehog-", dir=IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None))
-        job = Job(scenario, agent, control, self._seed, "wedgehog-search", "sim", scratch=folder)
+        job = Job(scenario, agent, control, RUN_SEED, "wedgehog-search", "sim", scratch=folder)
         store = UnwrittenRun(folder / "run")
         signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT_S)
         try:

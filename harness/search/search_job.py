@@ -48,7 +48,7 @@ class SearchJob:
         with line.makefile("w", encoding="utf-8") as out, tempfile.TemporaryDirectory() as own:
             hypothesis.configuration.set_hypothesis_home_dir(own)
             told = _Lines(out, self.cells)
-            ends_s, one = real_s() + self.budget_s, InOneProcess(world, self.agents, self.seed, told.stuck)
+            ends_s, one = real_s() + self.budget_s, InOneProcess(world, self.agents, told.stuck)
 
             def play(document: Drawn) -> Played | None:
                 if real_s() > ends_s:

@@ -29,7 +29,9 @@ from wedgehog.harness.sim.tasks import cancel_all
 Value = TypeVar("Value")
 
 
-def simulate(main: Callable[[], Coroutine[None, None, Value]], *, seed: int = 0, loop: SimLoop | None = None) -> Value:
+def simulate(
+    main: Callable[[], Coroutine[None, None, Value]], *, seed: int | str = 0, loop: SimLoop | None = None
+) -> Value:
     """Run `main()` in virtual time and return its result; tasks that are left are cancelled.
 
     >>> import asyncio
@@ -75,7 +77,7 @@ class SimWorld:
         self,
         main: Callable[[], Coroutine[None, None, Value]],
         *,
-        seed: int = 0,
+        seed: int | str = 0,
         net: Net | None = None,
         horizon_s: float | None = None,
     ) -> Value:
@@ -96,7 +98,7 @@ def _rare_collections() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def seeded(seed: int | str) -> Iterator[None]:
     """Let `random`, `secrets`, `uuid` and `os.urandom` give the same values for the same seed."""
     state, source = random.getstate(), random.Random(seed)  # noqa: S311  it must be reproducible
     real = os.urandom

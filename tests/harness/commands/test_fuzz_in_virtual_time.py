@@ -1,5 +1,6 @@
 """`wedgehog fuzz` in virtual time: bugs that need two faults are found, and what is found also fails live."""
 
+import csv
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -162,3 +163,54 @@ async def test_without_hypothesis_one_line_says_what_to_install(tmp_path: Path, 
     wish = fuzz.FuzzOptions((mine,), ("mine.yaml",), 1.0, tmp_path / "fuzz", world="sim")
     with pytest.raises(ValueError, match=r"^a search in virtual time needs Hypothesis: pip install 'wedgehog\[fuzz"):
         await fuzz.Fuzz(wish, Options(tmp_path / "runs"), Console(file=sys.stderr)).run()
+
+
+BY_CHANCE = "import random\n                if random.random() < 0.3: return ''"
+PLAIN = {"why": "?", "turns": [{"user": "Hi", "model": [{"text": "Yes. {nonce}"}]}]}
+DICE = '''\
+"""It takes a random time."""
+import asyncio, random
+import aiohttp
+
+
+async def ask(message, *, session_dir, llm_url, key):
+    body = {"model": "m", "messages": [{"role": "user", "content": message}]}
+    async with aiohttp.ClientSession(headers={"authorization": f"Bearer {key}"}) as client:
+        async with client.post(f"{llm_url}/v1/chat/completions", json=body) as reply:
+            await asyncio.sleep(random.uniform(1, 9))
+            return (await reply.json())["choices"][0]["message"]["content"]
+'''
+
+
+@pytest.mark.parametrize("seed", ["0", "3"])
+def test_a_bug_that_shows_by_chance_shows_again_in_the_saved_file(tmp_path: Path, wedgehog: Wedgehog, seed: str):
+    """The file says from what its random numbers follow, so neither its name nor the seed of the search matters."""
+    agent(tmp_path, BY_CHANCE)
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "70", "--seed", seed)
+    found = sorted((tmp_path / "fuzz/mine/found").glob("*.yaml"))
+    assert found and "failed once and not again" not in done.stdout, done.stdout + done.stderr
+    played = wedgehog("run", *map(str, found), "--agent", "mine.yaml", "--world", "sim", "--quiet")
+    assert f"0 passed, {len(found)} failed" in played.stdout + played.stderr, played.stdout + played.stderr
+
+
+def test_scenarios_of_one_campaign_have_other_luck_and_its_agents_the_same(tmp_path: Path, wedgehog: Wedgehog):
+    """So the scenarios are independent, as the gate's tests assume; and the same command plays the same again."""
+    (tmp_path / "agent.py").write_text(DICE)
+    for name in ("mine", "other"):
+        spec = {"name": name, "wire": "openai-chat", "callable": "agent:ask", "recover_s": 0}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, **PLAIN}))
+    words = ("first.yaml", "second.yaml", "--agent", "mine.yaml", "--agent", "other.yaml", "--repeat", "2")
+    took_s = [_turn_times(wedgehog, *words, "--out", str(tmp_path / out)) for out in ("a", "b")]
+    assert took_s[0] == took_s[1]
+    assert len(set(took_s[0]["mine"])) == 4 and took_s[0]["mine"] == took_s[0]["other"], took_s[0]
+
+
+def _turn_times(wedgehog: Wedgehog, *words: str) -> dict[str, list[str]]:
+    """The longest turns of each agent, in the order of scenarios and repeats."""
+    done = wedgehog("run", *words, "--world", "sim", "--quiet")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with Path(words[-1], "latest", "summary.csv").open() as file:
+        rows = sorted(csv.DictReader(file), key=lambda row: (row["scenario"], row["run_dir"]))
+    return {agent: [row["turn_s"] for row in rows if row["agent"] == agent] for agent in ("mine", "other")}

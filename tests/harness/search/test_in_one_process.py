@@ -52,7 +52,7 @@ def test_events_in_memory_equal_those_that_a_run_folder_holds(tmp_path: Path, mo
     monkeypatch.setattr(UnwrittenRun, "write", noted)
     with SimWorld() as world:
         agents = [(named_agent(str(tmp_path / "mine.yaml")), ControlFacts(True))]
-        played = InOneProcess(world, agents, 0, lambda document: None).play(REFUSED_ONCE)
+        played = InOneProcess(world, agents, lambda document: None).play(REFUSED_ONCE)
     assert played is not None and [it.verdict for it in played.judgements] == ["pass"], played
     assert len(told) > 15 and stores[-1].events == told
     assert told == [from_json(json.loads(json.dumps(event.as_json()))) for event in told]
