@@ -217,7 +217,7 @@ class SideConversations:
         main = self._mains.get(traces.turn, _MainTurn())
         if self._spawned(conversation, traces, root, main):
             return SUBAGENT
-        if not traces.fits or self._unknown_summary or self._quotes_a_summary(conversation):
+        if not traces.fits or self._unknown_summary or self.quotes_a_summary(conversation):
             return ""
         if traces.asked is not None:
             return SIDE if self.asides.intersection(frames(conversation, traces.asked)) else ""
@@ -246,7 +246,7 @@ class SideConversations:
         texts = "\n".join([message.text for message in conversation.messages] + results)
         return tuple(sorted(notes_in(self.salt, texts) - self._summaries))
 
-    def _quotes_a_summary(self, conversation: Conversation) -> bool:
+    def quotes_a_summary(self, conversation: Conversation) -> bool:
         """Whether it holds the reply to a background call: a summary in the place of messages."""
         return not self._summaries.isdisjoint(notes_in(self.salt, conversation.text))
 

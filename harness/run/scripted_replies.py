@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.continuation import continued
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
@@ -92,7 +92,7 @@ class ScriptedReplies:
             if aside and place.turn and isinstance(said, Reply):
                 self.replies[call] = SentReply(said)
             return said
-        words = self._words(place, conversation)
+        words = self._counted(self._words(place, conversation), conversation)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
             where, written = f"turn {place.turn} step {place.step}", len(self.script.turns[place.turn].replies)
@@ -119,6 +119,12 @@ class ScriptedReplies:
         shell = find_shell(conversation.tools)
         if shell is None or item.name != shell.name:
             self.script.positions.sides.offered(item.id.rpartition("a")[0], place.turn, item.args)
+
+    def _counted(self, words: Reply | None, conversation: Conversation) -> Reply | None:
+        """The reply, with the script's count of tokens until the agent has made its conversation shorter."""
+        if words is None or not self.script.positions.sides.quotes_a_summary(conversation):
+            return words
+        return replace(words, usage=None)
 
     def _words(self, place: CallPosition, conversation: Conversation) -> Reply | None:
         """The script's reply; beyond it a closing text, if it ends with tool calls or the turn is over; else None."""

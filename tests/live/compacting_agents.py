@@ -1,4 +1,4 @@
-"""Agents that shorten a long conversation, for virtual time: those in SOUND are correct, each other has one bug."""
+"""Agents that shorten a long conversation, for virtual time: those without the name of a bug are correct."""
 
 import json
 import re
@@ -16,6 +16,8 @@ ASKED_AGAIN = 5
 class Compacting(Agent):
     """Shortens when the model reports many tokens, and when it refuses a request for its length."""
 
+    goes_on = False
+
     async def run(self, talk, sub=False):
         words = ""
         for _ in range(ROUNDS):
@@ -25,7 +27,7 @@ class Compacting(Agent):
             words, calls = await self._asked_within(talk)
             if calls:
                 talk.add_results(await self._results(calls))
-            elif self.used > MOST_TOKENS and self.bug == "goes on after an answer":
+            elif self.used > MOST_TOKENS and self.goes_on:
                 await self._shorter(talk)
                 talk.add_user("Continue if there is more to do.")
             else:
@@ -103,6 +105,12 @@ class BeforeTheMessage(Compacting):
         raise ModelError("Error: stopped at the limit of tool rounds")
 
 
+class GoesOn(Compacting):
+    """Shortens after an answer too, and asks the model whether there is more to do."""
+
+    goes_on = True
+
+
 class DropsOutputs(Compacting):
     """Asks nobody: the results of tools go, and what was said stays."""
 
@@ -132,9 +140,9 @@ summarizes_on_chat = _agent(Compacting, OpenAI)
 keeps_the_end = _agent(KeepsTheEnd, Anthropic)
 drops_outputs = _agent(DropsOutputs, OpenAI)
 before_the_message = _agent(BeforeTheMessage, Anthropic)
+goes_on_after_an_answer = _agent(GoesOn, OpenAI)
 
 keeps_the_old_count = _agent(Compacting, Anthropic, "keeps the old count")
-goes_on_after_an_answer = _agent(Compacting, OpenAI, "goes on after an answer")
 drops_the_summary = _agent(Compacting, Anthropic, "drops the summary")
 cuts_between_call_and_result = _agent(KeepsTheEnd, Anthropic, "cuts between call and result")
 knows_one_wording = _agent(Compacting, OpenAI, "knows one wording")

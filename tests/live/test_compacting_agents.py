@@ -1,4 +1,4 @@
-"""Agents that shorten a long conversation, in virtual time: five correct designs pass, and each bug is named."""
+"""Agents that shorten a long conversation, in virtual time: six correct designs pass, and each bug is named."""
 
 from pathlib import Path
 from typing import Any
@@ -8,16 +8,17 @@ import pytest
 
 AGENTS = Path(__file__).with_name("compacting_agents.py")
 ON_CHAT = ("summarizes_on_chat", "drops_outputs", "goes_on_after_an_answer", "knows_one_wording")
-SOUND = ("summarizes", "summarizes_on_chat", "keeps_the_end", "drops_outputs", "before_the_message")
-WORKS, FULL, WORDS, WINDOW = (
-    "compaction-works",
-    "window-stays-full",
-    "prompt-too-long-in-other-words",
-    "window-reached",
+SOUND = (
+    "goes_on_after_an_answer",
+    "summarizes",
+    "summarizes_on_chat",
+    "keeps_the_end",
+    "drops_outputs",
+    "before_the_message",
 )
+WORKS, WORDS, WINDOW = "compaction-works", "prompt-too-long-in-other-words", "window-reached"
 BUGS = (
     "keeps_the_old_count",
-    "goes_on_after_an_answer",
     "drops_the_summary",
     "starts_anew",
     "cuts_between_call_and_result",
@@ -42,7 +43,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             spec = f"name: {name}\nwire: {wire}\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
             (out / f"{name}.yaml").write_text(spec)
             words += ["--agent", str(out / f"{name}.yaml")]
-        played = (WORKS, FULL, WORDS, WINDOW, *words, "--world", "sim", "--out", str(out / "runs"))
+        played = (WORKS, WORDS, WINDOW, *words, "--world", "sim", "--out", str(out / "runs"))
         wedgehog("run", *played, timeout=600)
     rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
     return {(row.scenario, row.agent): (row.verdict, _names(row.violated), _names(row.strict)) for row in rows}
@@ -53,38 +54,25 @@ def _names(cell: str) -> set[str]:
 
 
 @pytest.mark.parametrize("agent", SOUND)
-@pytest.mark.parametrize("scenario", [WORKS, FULL, WORDS, WINDOW])
+@pytest.mark.parametrize("scenario", [WORKS, WORDS, WINDOW])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
     assert found[scenario, agent] == ("pass", set(), set())
 
 
 def test_a_compaction_that_is_judged_by_the_old_count_has_no_end(found: dict[tuple[str, str], Result]):
     """It asks for one summary after the other. In virtual time nothing but a count ends that."""
-    for scenario in (WORKS, FULL):
-        assert found[scenario, "keeps_the_old_count"][0] == "fail"
-        assert "paid_call_bound" in found[scenario, "keeps_the_old_count"][1]
-
-
-def test_an_agent_that_compacts_and_goes_on_after_each_answer_has_no_end(found: dict[tuple[str, str], Result]):
-    """Where the window stays full each answer begins another round."""
-    assert found[FULL, "goes_on_after_an_answer"] == ("fail", {"paid_call_bound"}, set())
+    assert found[WORKS, "keeps_the_old_count"][0] == "fail"
+    assert "paid_call_bound" in found[WORKS, "keeps_the_old_count"][1]
 
 
 def test_a_cut_between_a_call_and_its_result_is_red(found: dict[tuple[str, str], Result]):
     assert "tool_call_pairing" in found[WORKS, "cuts_between_call_and_result"][1]
 
 
-def test_a_summary_that_is_left_out_in_the_middle_of_a_turn_lets_the_work_run_twice(
-    found: dict[tuple[str, str], Result],
-):
-    """The model sees neither its call nor the result."""
-    assert found[WORKS, "drops_the_summary"][1] == {"at_most_once_tools", "paid_call_bound"}
-
-
-def test_a_summary_that_is_left_out_between_two_messages_loses_the_conversation(
-    found: dict[tuple[str, str], Result],
-):
-    assert found[WORKS, "starts_anew"] == ("pass", set(), {"history_kept"})
+@pytest.mark.parametrize("agent", ["drops_the_summary", "starts_anew"])
+def test_a_summary_that_is_left_out_loses_the_conversation(found: dict[tuple[str, str], Result], agent: str):
+    """In the middle of a turn, and before the next message."""
+    assert found[WORKS, agent] == ("pass", set(), {"history_kept"})
 
 
 def test_an_agent_that_knows_one_wording_of_a_full_window_does_not_answer(found: dict[tuple[str, str], Result]):

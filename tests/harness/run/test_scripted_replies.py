@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError
+from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError, Usage
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript
@@ -213,6 +213,16 @@ def test_the_words_of_a_summary_are_found_in_a_conversation(play: Any):
     aside = replace(talk("mk1q Summarize the conversation so far."), tools=())
     (words,) = it.answer(2, aside).items
     assert it.replies_in(_with(f"What was said before: {words.text}")) == (2,)
+
+
+def test_the_scripts_count_of_tokens_holds_until_the_conversation_is_shorter(play: Any):
+    """A provider counts what was sent; an agent that goes on after a compaction would compact for ever."""
+    full = replace(DONE, usage=Usage(980_000, 3))
+    it = play(turns={1: ScriptedTurn((full,), "NONCE")})
+    it.script.positions.shape = MainShape.of(talk())
+    assert it.answer(1, talk()).usage == full.usage
+    (words,) = it.answer(2, replace(talk("mk1q Summarize the conversation so far."), tools=())).items
+    assert it.answer(3, talk(f"mk1q go on after this: {words.text}")).usage is None
 
 
 def test_a_reply_that_stands_in_two_messages_is_told_if_it_came_once(play: Any):
