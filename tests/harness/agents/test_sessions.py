@@ -1,5 +1,6 @@
 """Several sessions of one agent: which agents can have them, and what tells one from another."""
 
+import asyncio
 import os
 import signal
 from dataclasses import replace
@@ -76,6 +77,7 @@ async def test_sessions_share_home_and_working_folder(spec_of: Any, place: Agent
 
 
 COUNTS = """
+import asyncio
 import os
 CALLS = []
 
@@ -110,3 +112,37 @@ async def test_a_process_of_two_sessions_that_is_killed_is_started_again_for_bot
         os.kill(int(first[0]), signal.SIGKILL)
         again = [(await it.say("hello", first=False)).answer.split() for it in (a, b)]
     assert [words[1] for words in again] == ["1", "2"] and again[0][0] == again[1][0] != first[0]
+
+
+SERVICE = """
+import http.server, json, os, sys
+
+class Service(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.reply("ready")
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.reply(f"{os.getpid()} {asked['session']} {asked['text']}")
+
+    def reply(self, text):
+        self.send_response(200)
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_):
+        pass
+
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
+"""
+
+
+async def test_sessions_of_a_service_are_requests_to_one_process(spec_of: Any, place: AgentContext):
+    """Each with its own name; they may be asked at the same time."""
+    http = {"start": ["{python}", "{here}/agent.py", "{port}"], "url": "/"}
+    spec = spec_of(SERVICE, http={**http, "body": {"session": "{session}", "text": "{message}"}})
+    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as sessions:
+        outcomes = await asyncio.gather(*(it.say(f"to {it.name}", first=True) for it in sessions))
+    said = [it.answer.split(" ", 1) for it in outcomes]
+    assert [words[1] for words in said] == ["s1 to A", "s1B to B"] and said[0][0] == said[1][0]
