@@ -126,7 +126,7 @@ class Positions:
         if background and self.under_way_with(turn) and not self.is_open(turn):
             turn, own = self.under_way_with(turn), ()  # It quotes an ended turn, and belongs to this one.
             results = self._results(turn, own, conversation)
-        shown = _round(own, results)
+        shown = _round(own, results, renamed=not self._has_known(own))
         round_ = max(self._rounds.get(turn, 0), shown)
         if background:
             if background in COMPACTING:
@@ -210,6 +210,10 @@ class Positions:
         tokens = [token for token in map(self.token_of, results) if token] + [*self.tokens_in_text(conversation)]
         return [token for token in tokens if token.startswith(f"{turn}.")]
 
+    def _has_known(self, own: tuple[Message, ...]) -> bool:
+        """Whether messages carry a result that is known, of any turn."""
+        return any(self.token_of(result) for message in own for result in message.tool_results)
+
     def _background(self, conversation: Conversation, own: tuple[Message, ...]) -> str:
         if self.shape is None:
             return ""
@@ -240,19 +244,23 @@ class Positions:
         if conversation.tools or conversation.schema is not None or self.shape is None or self.shape.system != system:
             return False
         texts = Conversation("", "", False, own)
-        carried = any(self.token_of(it) for message in own for it in message.tool_results)
-        return (carried or bool(self.tokens_in_text(texts))) and not asks_aside(own[-1].text if own else "")
+        return (self._has_known(own) or bool(self.tokens_in_text(texts))) and not asks_aside(
+            own[-1].text if own else ""
+        )
 
 
 _PRINTED = r"(?!\d|a\d|\\?['\"]?; ?\(exit)"
 """Behind a token that a command printed: not the rest of a call's id, and not the rest of the command (the beacon)."""
 
 
-def _round(own: tuple[Message, ...], results: Sequence[str]) -> int:
-    """The highest tool round whose results (turn.step.call) a turn's messages carry."""
-    if results or not any(message.tool_results for message in own):
+def _round(own: tuple[Message, ...], results: Sequence[str], *, renamed: bool) -> int:
+    """The highest tool round whose results (turn.step.call) a turn's messages carry.
+
+    Where an agent rewrote the ids and its tool printed no token (`renamed`), rounds are counted. Without the turn's
+    message, as after a summary that lost it, known results are of earlier turns, and no rounds of this one.
+    """
+    if results or not renamed or not any(message.tool_results for message in own):
         return max((int(token.split(".")[1]) for token in results), default=0)
-    # The agent rewrote the ids and its tool printed no token: count rounds.
     return sum(1 for message in own if message.role == "assistant" and message.tool_calls)
 
 

@@ -70,14 +70,18 @@ def dotted(token: str) -> str:
 
 
 def tokens_in(text: str) -> tuple[str, ...]:
-    """Return `turn.step.call` of each tool call whose token or id stands in a text.
+    """Return `turn.step.call` of each tool call whose token or id stands in a text, or the beginning of its command.
 
     >>> tokens_in('{"toolCallId": "wqbcd1x2x1a1", "title": "printf wqbcd1x2x1"}')
     ('1.2.1',)
+    >>> tokens_in("printf '1.2.1 started")
+    ('1.2.1',)
     """
-    return tuple(dict.fromkeys(map(dotted, _TOKEN.findall(text))))
+    return tuple(dict.fromkeys([*map(dotted, _TOKEN.findall(text)), *_STARTS.findall(text)]))
 
 
+_STARTS = re.compile(r"printf '(\d+\.\d+\.\d+) started")
+"""What `wrapped` puts before most commands; a title often shows no more of one."""
 _TOKEN = re.compile(r"(?<![0-9A-Za-z])w[a-z]{4}\d+x\d+x\d+")
 
 

@@ -136,6 +136,14 @@ def test_a_new_turn_begins_at_its_own_first_step(positions: Positions):
     assert positions.place(talk(user("mkqrst2q and now"), late)).step == 1
 
 
+def test_the_rounds_of_earlier_turns_are_no_steps_of_one_whose_message_was_lost(positions: Positions):
+    """A summary has taken the place of all messages of the user; the results behind it are of turn 1."""
+    earlier = rounds(positions, 1, 2)
+    positions.begin(2, MARKERS[2])
+    assert positions.place(talk(user("Summary: all is well."), *earlier)).step == 1
+    assert positions.place(talk(user("Summary: all is well."))).step == 1
+
+
 def test_a_renamed_call_is_known_by_the_token_that_its_command_printed(positions: Positions):
     """Some agents give ids of their own."""
     token = positions.token(1, 2, 1)
