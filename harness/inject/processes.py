@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -71,7 +71,7 @@ class ProcessFaults:
         found = []
         for state in self.run.of_call(point.call, ActorFault):
             if isinstance(state.at, SessionWritten):
-                self.run.spawn(self._once_written(state))
+                self.run.spawn(self._once_written(state, self.targets.sessions.look()))
             elif isinstance(state.at, AtReply) and state.at.phase == "linger":
                 self._lingering.setdefault(point.call, []).append(state)
             elif (byte := state.at.byte_in(point)) is not None:
@@ -101,8 +101,8 @@ class ProcessFaults:
         if await self.run.delay(state):
             await self.act(state)
 
-    async def _once_written(self, state: FaultState) -> None:
-        before = self.targets.sessions.look()
+    async def _once_written(self, state: FaultState, before: Hashable) -> None:
+        """Wait until the session files differ from `before`, how they were when the reply was held."""
         while self.targets.sessions.look() == before:
             await first_of(state.healed.wait(), a_moment(partial(self.run.clock.sleep, LOOK_EVERY_S)))
             if state.healed.is_set():

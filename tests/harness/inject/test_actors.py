@@ -242,6 +242,19 @@ async def test_a_kill_at_a_session_file_waits_for_its_first_change_after_the_req
     assert it.hit == [900_001, 900_002]
 
 
+async def test_a_session_file_may_change_as_soon_as_the_reply_goes_on(rig: Any):
+    """A quick agent writes before the harness has done anything else."""
+    it = rig({"at": {"session": "written"}, "do": "kill"})
+    await it.injector.before_turn(1)
+    assert (
+        list(await it.injector.gate(Point(it.arrives(), Conn(1, ("127.0.0.1", 4001)), 0, HEAD, ENDS, BODY, -1, True)))
+        == []
+    )
+    it.agent.written += 1
+    await it.clock.advance(0.01)
+    assert it.hit == [900_001, 900_002]
+
+
 async def test_alone_a_delay_counts_from_the_turns_start_and_else_from_the_spot(rig: Any):
     """Both are the scenario's seconds."""
     it = rig({"at": {"after_s": 3}, "do": "kill"})
