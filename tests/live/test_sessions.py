@@ -17,13 +17,13 @@ STAYS = {
     "error": "jsonl:message",
     "done": {"type": "done"},
 }
-LOCK, OF_ALL = '(Path(folder) / "lock")', '(Path(os.environ["HOME"]) / "lock")'
+LOCK, OF_ALL = 'os.path.join(folder, "lock")', 'os.path.join(os.environ["HOME"], "lock")'
 TAKES = "        fcntl.flock(lock, fcntl.LOCK_EX)"
 BUGS: dict[str, tuple[dict[str, str], str, str]] = {
     "one-file-for-all": (
-        {'Path(folder) / "messages.jsonl"': 'Path(os.environ["HOME"]) / "messages.jsonl"'},
+        {'os.path.join(folder, "messages': 'os.path.join(os.environ["HOME"], "messages'},
         "two-sessions-take-turns",
-        "sessions_apart: request 3, of turn 2 of session B, has words of session A (turn 1)",
+        "sessions_apart: request 2, of turn 2 of session B, has words of session A (turn 1)",
     ),
     "one-lock-for-all": (
         {LOCK: OF_ALL},
@@ -49,12 +49,13 @@ def written(tmp_path: Path) -> Callable[..., str]:
 
     def write(name: str, wrong: dict[str, str], **way: Any) -> str:
         code = (HERE / "sound.py").read_text()
-        for right, other in {"timeout=30": "timeout=5", **wrong}.items():
+        for right, other in {"timeout_s=30": "timeout_s=5", **wrong}.items():
             assert right in code
             code = code.replace(right, other)
         (tmp_path / f"{name}.py").write_text(code)
         (tmp_path / "sound.py").write_text(code)  # the agent that stays imports it
-        (tmp_path / "staying.py").write_text((HERE / "staying.py").read_text())
+        for other in ("staying.py", "plain_http.py"):
+            (tmp_path / other).write_text((HERE / other).read_text())
         spec = {"name": name, "wire": "anthropic", "recover_s": 0, "start_s": 7, "limits": {"turn_s": 20}, **way}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
         return f"{name}.yaml"
