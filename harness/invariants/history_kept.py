@@ -1,6 +1,7 @@
 """The conversation goes on: later requests carry an earlier answered turn, or a summary of it."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
@@ -36,6 +37,8 @@ def history_kept(history: History) -> Iterator[Verdict]:
     in it: its message, its result, or a reply. A model that does not know that the tool ran runs it again. Not judged
     where the provider did not accept what the turn said (400, 413, 422), or the kill tore a session file.
 
+    An answered turn sent its own message to the model: a summary that is made at its start must not lose it.
+
     Fix: After an error or a restart load the stored session, and send its turns or a summary of them. Do not begin
     a new conversation silently. Keep the tool calls of a turn that failed, with their results.
     """
@@ -46,6 +49,7 @@ def history_kept(history: History) -> Iterator[Verdict]:
         if _carries(history, until=turn):
             yield from _after_an_error(history, turn)
         if outcome_of(turn, history).kind == "answered":
+            yield from _of_its_message(history, turn)
             answered.append(turn)
 
 
@@ -73,6 +77,21 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
         says = f"{turn}: request {lost[0].number} carries none of the {len(expected)} turns that were answered before"
         made = [call.number for call in _beside(history, answered[-1], lost[0])]
         yield fail(f"{says}{f', nor the summary of request {made[-1]}' if made else ''}", requests(lost))
+
+
+def _of_its_message(history: History, turn: Turn) -> Iterator[Verdict]:
+    """Some request of the turn has the user's message, where the agent sends messages as they are."""
+    asks = turn.stimulus is not None and turn.stimulus.stimulus in ("user", "recovery")
+    others = [it for it in history.turns if it is not turn and any(map(partial(_has, it), it.calls))]
+    if not asks or not others or not main_calls_of(turn) or history.beside(turn):
+        return
+    first, last = turn.stimulus.id if turn.stimulus else 0, turn.end.id if turn.end else 0
+    if not any(_has(turn, call) for call in history.calls if first < call.arrived.id < last):
+        yield fail(f"{turn}: it was answered, and no request has its message", requests(main_calls_of(turn)))
+
+
+def _has(turn: Turn, call: Call) -> bool:
+    return turn.number in call.arrived.turns_seen
 
 
 def _summarized(history: History, since: Turn, until: Call) -> bool:

@@ -40,6 +40,16 @@ def test_a_reply_without_words_may_be_asked_for_again(said: str, status: str):
     assert check("asked_once", tell.end().seal()).status == status
 
 
+@pytest.mark.parametrize(("sees", "status"), [((1,), "fail"), ((1, 2), "pass")])
+def test_the_message_of_an_answered_turn_reached_the_model(sees: tuple[int, ...], status: str):
+    """A summary that is made at the start of a turn can lose the message that began it."""
+    tell = HistoryBuilder()
+    _answered(tell, sees=(1,))
+    _answered(tell, sees=sees)
+    _answered(tell, sees=(1, 2, 3))
+    assert check("history_kept", tell.seal()).status == status
+
+
 def test_a_stateless_agent_keeps_no_history_and_is_not_judged():
     """No request of its run carries an earlier turn."""
     tell = HistoryBuilder()
