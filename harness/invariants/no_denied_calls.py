@@ -28,9 +28,13 @@ def no_denied_calls(history: History) -> Iterator[Verdict]:
             asked |= dict.fromkeys(event.tokens, event)
         elif isinstance(event, BeaconSeen) and event.phase == "started" and event.token in asked:
             yield _judge(history, event, asked[event.token])
-    for event in asked.values():
-        if not event.chosen.startswith("allow"):
-            yield passed()
+    yield from (passed() for _ in denied(history))
+
+
+def denied(history: History) -> set[str]:
+    """The tokens of the tool calls that the user did not allow when last asked."""
+    chosen = {token: asked.chosen for asked in history.of(PermissionAsked) for token in asked.tokens}
+    return {token for token, option in chosen.items() if not option.startswith("allow")}
 
 
 def _judge(history: History, start: BeaconSeen, asked: PermissionAsked) -> Verdict:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.harness.invariants.no_denied_calls import denied
 from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
@@ -142,7 +143,12 @@ def may_be_summarized(history: History, reply: Event, following: RequestArrived)
 
 
 def _judged(history: History, use: ToolUse) -> bool:
-    """Whether the control run showed that results of this kind of tool reach the model."""
+    """Whether the control run showed that results of this kind of tool reach the model, and the user allowed the call.
+
+    `no_denied_calls` judges a denied call that ran.
+    """
+    if use.token in denied(history):
+        return False
     of_host = any(asked.token == use.token for asked in history.of(ToolAsked))
     return any((tool != SHELL) is of_host for tool in history.run.recovery_tools)
 

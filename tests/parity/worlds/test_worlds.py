@@ -22,7 +22,7 @@ OpenNetwork = Callable[[str], AbstractAsyncContextManager[Network]]
 
 @pytest.fixture(autouse=True)
 def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wedgehog.harness.run.runner.open_agent", open_talk)
+    monkeypatch.setattr("wedgehog.harness.agents.sessions.open_agent", open_talk)
 
 
 def cases(client: Client) -> tuple[Case, ...]:
