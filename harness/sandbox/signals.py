@@ -1,9 +1,11 @@
 """Send one signal to several processes, and prove that it was delivered and, for SIGKILL, that they ended."""
 
 import os
+import re
 import signal
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -80,8 +82,18 @@ async def _remaining(
 
 def _is_stopped(process: psutil.Process) -> bool:
     with suppress(psutil.Error):
-        return bool(process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP))
+        status = process.status()
+        in_kernel = status == psutil.STATUS_DISK_SLEEP and _stops_next(process.pid)
+        return in_kernel or status in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
     return True
+
+
+def _stops_next(pid: int) -> bool:
+    """Whether SIGSTOP waits for the process to leave the kernel, as after `vfork`; it runs nothing before it stops."""
+    with suppress(OSError):
+        found = re.search(r"^ShdPnd:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+        return found is not None and bool(int(found[1], 16) & 1 << signal.SIGSTOP - 1)
+    return False
 
 
 def reap(processes: Iterable[psutil.Process], *, exclude: Iterable[int]) -> None:

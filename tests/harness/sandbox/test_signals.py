@@ -169,3 +169,26 @@ def test_a_process_forked_while_others_were_stopped_is_found_by_the_next_search(
     hit = deliver(lambda: next(looks), signal.SIGKILL)  # type: ignore[arg-type,return-value]
     assert hit == [parent, child, grandchild]
     assert all(process.got == [signal.SIGSTOP, signal.SIGKILL] for process in (parent, child, grandchild))
+
+
+VFORKED = """
+import ctypes, os, signal
+if not ctypes.PyDLL(None).vfork():
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+"""A process that waits in the kernel until its child has called `exec`, as a shell does for a moment."""
+
+
+async def test_a_parent_that_waits_for_a_stopped_child_stands_still():
+    """It cannot take SIGSTOP before the child goes on, and runs nothing until then."""
+    with subprocess.Popen([sys.executable, "-S", "-c", VFORKED], start_new_session=True) as parent:
+        try:
+            process = psutil.Process(parent.pid)
+            while not (children := process.children()):
+                await asyncio.sleep(0.01)
+            while children[0].status() != psutil.STATUS_STOPPED:
+                await asyncio.sleep(0.01)
+            assert await stopped([process], asyncio.sleep, 0.05) == [parent.pid], "it got no signal"
+            assert await stopped(deliver(lambda: [process], signal.SIGSTOP), asyncio.sleep, 5) == []
+        finally:
+            os.killpg(parent.pid, signal.SIGKILL)
