@@ -106,7 +106,8 @@ def main(descriptor: int, target: str, folder: str) -> None:
     """Answer calls until the socket is closed."""
     signal.signal(signal.SIGINT, lambda *_: None)
     os.set_inheritable(descriptor, False)
-    sys.path.insert(0, folder)
+    script = os.path.join(folder, target.rpartition(":")[0])  # noqa: PTH118  (`pathlib` would take each start longer)
+    sys.path[:0] = [os.path.dirname(script), folder] if script.endswith(".py") else [folder]  # noqa: PTH120
     function: list[Callable[..., Any]] = []
 
     def call(message: str, **given: str) -> Any:

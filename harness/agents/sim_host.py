@@ -75,9 +75,9 @@ class SimHost:
 
     def _folders(self) -> list[str]:
         """Where it imports from: beside its spec, and beside its program, as `python program.py` does."""
-        target = self._spec.simulate
-        script = Path(self._around.fill(target.rpartition(":")[0])).resolve() if target else None
-        return [*([str(script.parent)] if script and script.suffix == ".py" else []), str(self._spec.here)]
+        target = self._around.fill(self._spec.simulate or self._spec.callable or "")
+        script = (self._spec.here / target.rpartition(":")[0]).resolve()
+        return [*([str(script.parent)] if script.suffix == ".py" else []), str(self._spec.here)]
 
     def output(self) -> tuple[str, str]:
         """Stdout and stderr since the last `forget_output`."""

@@ -59,7 +59,10 @@ def given_faults(
             chosen = seed if options.seed is None else options.seed
             most = scenarios if options.budget_s is None else None
             budget_s = options.budget_s or LONGEST_S
-            found = _Search(function, {"wire": wire, **spec}, most, budget_s, chosen, Path(folder)).failure()
+            try:
+                found = _Search(function, {"wire": wire, **spec}, most, budget_s, chosen, Path(folder)).failure()
+            except ValueError as wrong:  # such as an agent that cannot be imported
+                found = str(wrong)
             if found:
                 _fail(found)
 

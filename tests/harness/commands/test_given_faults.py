@@ -1,6 +1,8 @@
 """An async test that is an agent: faults are drawn for it, and a failure shows the smallest story."""
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -56,6 +58,38 @@ def test_a_bug_fails_the_test_with_its_smallest_story(tmp_path: Path):
     found = [load_scenario(path).scenario for path in tmp_path.glob("fuzz/apologizes/found/*.yaml")]
     assert found and all(len(scenario.faults) == 1 for scenario in found)
     assert (tmp_path / "fuzz/apologizes/agent.yaml").is_file()
+
+
+AGENT = """
+import httpx
+
+async def answer(message, llm_url, key):
+    body = {"model": "m", "messages": [{"role": "user", "content": message}]}
+    async with httpx.AsyncClient(headers={"authorization": f"Bearer {key}"}) as client:
+        reply = await client.post(f"{llm_url}/v1/chat/completions", json=body)
+    reply.raise_for_status()
+    return reply.json()["choices"][0]["message"]["content"]
+"""
+TEST = """
+import wedgehog
+from MODULE import answer
+
+@wedgehog.given_faults(wire="openai-chat", scenarios=1)
+async def test_my_agent(message, *, session_dir, llm_url, key):
+    return await answer(message, llm_url, key)
+"""
+
+
+@pytest.mark.parametrize(("module", "said"), [("my_agent", "1 passed"), ("lost.my_agent", "No module named 'lost'")])
+def test_the_agent_may_be_a_module_beside_the_test(tmp_path: Path, module: str, said: str):
+    """As `python test.py` finds it. One that is found by this process alone is one failure without a traceback."""
+    (tmp_path / "my_agent.py").write_text(AGENT)
+    (tmp_path / "test_it.py").write_text(TEST.replace("MODULE", module))
+    (tmp_path / "conftest.py").write_text("import sys, my_agent\nsys.modules['lost.my_agent'] = my_agent\n")
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert said in ran.stdout, ran.stdout
+    assert "Traceback" not in ran.stdout and "given_faults.py" not in ran.stdout
 
 
 def test_a_function_that_no_other_process_can_import_is_refused():
