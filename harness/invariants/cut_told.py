@@ -3,19 +3,11 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
-from wedgehog.harness.invariants.tools_alive import (
-    carried_results,
-    disturbed,
-    ended_well,
-    may_be_summarized,
-    next_request,
-    reply_is_sound,
-)
+from wedgehog.harness.invariants.scope import name_of_call
+from wedgehog.harness.invariants.tools_alive import outputs_told
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
-from wedgehog.harness.record.views import ToolUse, Turn
 
 MARKS_OF_A_CUT = frozenset(("part", "elsewhere", "failed", "stopped", "foreign"))
 """Signs of a result that may say that it is not all."""
@@ -32,22 +24,12 @@ def cut_told(history: History) -> Iterator[Verdict]:
     Fix: Where you cut the output of a tool, say so at the cut: how much is missing, and how to read it. Keep its last
     lines too, because errors stand there.
     """
-    for turn in history.turns:
-        if not disturbed(history, turn):
-            for use in tool_uses_of(turn):
-                if reply_is_sound(history, turn, use) and ended_well(history, use):
-                    yield from _judge(history, turn, use)
-
-
-def _judge(history: History, turn: Turn, use: ToolUse) -> Iterator[Verdict]:
-    following, carried = next_request(turn, [use]), carried_results(use)
-    if following is None or blocked(history, use, following) or may_be_summarized(history, use.reply, following):
-        return
-    if carried and all(map(_is_cut_silently, carried)):
-        says = f"the result of {name_of_call(use)} was cut to {carried[0].chars} characters, and nothing in it says so"
-        yield fail(says, (use.done[0], following))
-    elif any(it.signs is not None for it in carried):
-        yield passed()
+    for use, following, carried in outputs_told(history):
+        if carried and all(map(_is_cut_silently, carried)):
+            says = f"the result of {name_of_call(use)} was cut to {carried[0].chars} characters"
+            yield fail(f"{says}, and nothing in it says so", (use.done[0], following))
+        elif any(it.signs is not None for it in carried):
+            yield passed()
 
 
 def _is_cut_silently(result: ToolResult) -> bool:

@@ -4,19 +4,11 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.failure_told import ANOTHER_FORM_CHARS
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
-from wedgehog.harness.invariants.tools_alive import (
-    carried_results,
-    disturbed,
-    ended_well,
-    may_be_summarized,
-    next_request,
-    reply_is_sound,
-)
+from wedgehog.harness.invariants.scope import name_of_call
+from wedgehog.harness.invariants.tools_alive import outputs_told
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
-from wedgehog.harness.record.views import ToolUse, Turn
 
 IN_ANOTHER_PLACE = frozenset(("elsewhere", "foreign"))
 """Signs of a result that may say where the output is."""
@@ -34,22 +26,12 @@ def output_told(history: History) -> Iterator[Verdict]:
     Fix: Read the output of a command to its end after the command has ended, and send it as the result. If a terminal
     tells you of the end too early, wait for the output, not for a fixed time.
     """
-    for turn in history.turns:
-        if not disturbed(history, turn):
-            for use in tool_uses_of(turn):
-                if reply_is_sound(history, turn, use) and ended_well(history, use):
-                    yield from _judge(history, turn, use)
-
-
-def _judge(history: History, turn: Turn, use: ToolUse) -> Iterator[Verdict]:
-    following, carried = next_request(turn, [use]), carried_results(use)
-    if following is None or blocked(history, use, following) or may_be_summarized(history, use.reply, following):
-        return
-    if carried and all(map(_has_nothing_of_it, carried)):
-        says = f"{name_of_call(use)} ended well, and its result has nothing of what it printed"
-        yield fail(f"{says} ({carried[0].chars} characters)", (use.done[0], following))
-    elif any(it.prints_first is not None for it in carried):
-        yield passed()
+    for use, following, carried in outputs_told(history):
+        if carried and all(map(_has_nothing_of_it, carried)):
+            says = f"{name_of_call(use)} ended well, and its result has nothing of what it printed"
+            yield fail(f"{says} ({carried[0].chars} characters)", (use.done[0], following))
+        elif any(it.prints_first is not None for it in carried):
+            yield passed()
 
 
 def _has_nothing_of_it(result: ToolResult) -> bool:

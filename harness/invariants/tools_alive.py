@@ -116,6 +116,19 @@ def _outputs(history: History, turn: Turn) -> Iterator[Verdict]:
             yield from (_reached(history, use, following) for use in siblings if _judged(history, use))
 
 
+def outputs_told(history: History) -> Iterator[tuple[ToolUse, RequestArrived, list[ToolResult]]]:
+    """Each command that ended well in a turn without a fault on tools, the request after it, and its results."""
+    for turn in history.turns:
+        for use in () if disturbed(history, turn) else tool_uses_of(turn):
+            if not (reply_is_sound(history, turn, use) and ended_well(history, use)):
+                continue
+            following = next_request(turn, [use])
+            if following is None or blocked(history, use, following):
+                continue
+            if not may_be_summarized(history, use.reply, following):
+                yield use, following, carried_results(use)
+
+
 def reply_is_sound(history: History, turn: Turn, use: ToolUse) -> bool:
     """Whether the reply with this tool call came whole, and no fault struck it."""
     call = next(call for call in turn.main_calls if call.ended is use.reply)
