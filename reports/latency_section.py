@@ -18,7 +18,8 @@ _HEADS = tuple((name, "keep" if name in TimesKey._fields else "n") for name in L
 NOTE = (
     "Over all repeats. Each dot is one time, the stroke is p50, the line reaches to p95. First byte: from the request "
     "to the first byte that the provider sent, if one arrived. Call: until its end that the agent could see. Turn: "
-    "from its first request; without one, from when it usually comes. The recovery message counts only as recovery."
+    "from its first request, or from when that usually comes if there is none. The recovery message counts only as "
+    "recovery."
 )
 
 

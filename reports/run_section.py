@@ -39,7 +39,7 @@ TEXT_SHOWN = 4_000
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
 _TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
 
-TOOK = "A turn counts from its first request; without one, from when it usually comes."
+TOOK = "The time of a turn counts from its first request, or from when that usually comes if there is none."
 
 
 def anchor(number: int) -> str:

@@ -83,7 +83,7 @@ class Turns:
         return number + 2
 
     def _tell_starts(self) -> None:
-        """Record each process that was started since the last time; once, what a session without one runs."""
+        """Record each process that was started since the last call; of an agent that has none, what it runs."""
         session = self.player.session
         starts = session.starts or [session.started]
         for number, started in enumerate(starts[self.starts_told :], self.starts_told):
