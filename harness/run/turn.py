@@ -104,7 +104,7 @@ class TurnPlayer:
     hang_up_s: float = 0.0
     """For a hang-up with which the agent ends its turn to reach the provider, before the turn's faults are healed."""
 
-    async def play(self, message: UserMessage, *, first: bool, during: Mapping[int, UserMessage] | None = None) -> None:
+    async def play(self, message: UserMessage, during: Mapping[int, UserMessage] | None = None) -> None:
         """Give one message, wait until its turn is over, heal. Errors: NetworkBrokeError, AgentError."""
         self.positions.begin(message.number, message.marker, message.text, message.session)
         await self.injector.before_turn(message.number)
@@ -119,7 +119,7 @@ class TurnPlayer:
             )
         )
         async with self._messages_during(during or {}) as give:
-            outcome = await self._outcome_of(message, first, give)
+            outcome = await self._outcome_of(message, give)
             self.look()
             if self.cpu is not None:
                 self.history.add(self.cpu.seen(message.number))
@@ -157,7 +157,7 @@ class TurnPlayer:
 
     async def _play_beside(self, message: UserMessage) -> None:
         if message.session != self.session.name:
-            await replace(self.of(message.session), beside=self, at_work=False).play(message, first=message.opens)
+            await replace(self.of(message.session), beside=self, at_work=False).play(message)
             return
         session = self.session.beside()
         if session is None:
@@ -165,7 +165,7 @@ class TurnPlayer:
         session.starts = self.session.starts
         self.sessions.append(session)
         try:
-            await replace(self, session=session, beside=self, at_work=False).play(message, first=False)
+            await replace(self, session=session, beside=self, at_work=False).play(message)
         finally:
             self.sessions.remove(session)
 
@@ -180,11 +180,11 @@ class TurnPlayer:
 
         self.session.answers(message.permission, asked)
 
-    async def _outcome_of(self, message: UserMessage, first: bool, give: GiveMessage) -> Outcome:
+    async def _outcome_of(self, message: UserMessage, give: GiveMessage) -> Outcome:
         kind = "user" if message.kind == "recovery" else message.kind
         self.frozen_before_s = self.injector.frozen_s
         self._answer_questions(message)
-        saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=first))
+        saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=message.opens))
         given_s = self.clock.now()
         self.at_work = True
         try:

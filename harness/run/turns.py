@@ -1,5 +1,6 @@
 """The turns of a run: each message in its order, then a recovery message that must be answered."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
@@ -15,7 +16,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, plain
 from wedgehog.harness.run.agent_targets import SessionFiles
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, read_control
-from wedgehog.harness.run.messages import RunMessages
+from wedgehog.harness.run.messages import RunMessages, UserMessage
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.turn import TurnPlayer
 
@@ -54,33 +55,31 @@ class Turns:
 
     async def give(self, number: int) -> None:
         """Play one turn of the scenario; one that is given during another turn is played there."""
-        scenario = self.messages.scenario
-        turn = scenario.turns[number - 1]
+        turn = self.messages.scenario.turns[number - 1]
         if turn.during is not None:
             return
         self.files.plant(number, turn.append)
         message = self.messages.message(number)
-        player = self.player.of(message.session)
-        await player.play(message, first=message.opens, during=self.messages.during(number))
-        self._tell_starts()
+        await self._play(message, self.messages.during(number))
 
     async def _recover(self, number: int, session: str) -> int:
         """One more message must be answered; after an error that it surfaced, a second one once it cooled down.
 
         Returns the number of the next turn.
         """
-        player = self.player.of(session)
-        await player.play(self.messages.recovery(number, session), first=False)
-        self._tell_starts()
+        await self._play(self.messages.recovery(number, session))
         so_far = History(events=self.player.history.events).seal()
         turn = so_far.turns[-1]
         refused = any(call.refused and call.refused.pairing for call in turn.calls)
         if outcome_of(turn, so_far).kind != "surfaced" or refused:
             return number + 1
-        await player.clock.sleep(self.spec.recover_s)
-        await player.play(self.messages.recovery(number + 1, session), first=False)
-        self._tell_starts()
+        await self.player.clock.sleep(self.spec.recover_s)
+        await self._play(self.messages.recovery(number + 1, session))
         return number + 2
+
+    async def _play(self, message: UserMessage, during: Mapping[int, UserMessage] | None = None) -> None:
+        await self.player.of(message.session).play(message, during)
+        self._tell_starts()
 
     def _tell_starts(self) -> None:
         """Record each process that was started since the last call; of an agent that has none, what it runs."""

@@ -95,8 +95,8 @@ class Rig:
         )
 
     def plays(self, kind: Any = "user", number: int = 1) -> "asyncio.Task[None]":
-        message = UserMessage(number, kind, "List the files", "mk1q", "nonce")
-        return asyncio.create_task(self.player.play(message, first=number == 1))
+        message = UserMessage(number, kind, "List the files", "mk1q", "nonce", opens=number == 1)
+        return asyncio.create_task(self.player.play(message))
 
     def request(self, turn: int = 1, **more: Any) -> None:
         said = {"call": 1, "step": 1, **more}
