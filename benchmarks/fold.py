@@ -27,7 +27,8 @@ from typing import Final
 from benchmarks.gauge import machine, write
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import CampaignStore, Judgement
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import CampaignStore
 from wedgehog.harness.record.verdict import fail, passed
 from wedgehog.harness.testing.history_builder import HistoryBuilder
 from wedgehog.reports.facts import keep_facts

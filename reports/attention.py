@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from wedgehog.harness.record.store import Judgement, StoredRun
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.matrix import NumberedRun, RunAddress

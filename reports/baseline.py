@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from wedgehog.harness.record.store import draft_of
+from wedgehog.harness.record.files import draft_of
 from wedgehog.harness.scenario.document import BadFileError, load
 from wedgehog.harness.scenario.mistake import BadValueError
 from wedgehog.reports.baseline_cell import TIMES, BaselineCell, Number, Strict

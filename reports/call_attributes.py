@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.ledger import Ledger, ledger_of
-from wedgehog.harness.record.store import Judgement, StoredRun
+from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.views import Call
 from wedgehog.reports.calls import ending, took_s
 

@@ -8,7 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.record.store import StoredRun, read_judgement, read_object, read_run
+from wedgehog.harness.record.files import read_object
+from wedgehog.harness.record.judgement import read_judgement
+from wedgehog.harness.record.store import StoredRun, read_run
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.reports.facts import RunFacts, facts_of, kept_facts
 from wedgehog.reports.history_numbers import RunNumbers

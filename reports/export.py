@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from wedgehog.harness.record.store import ESCAPED, StoredRun, check_run_folder, draft_of, read_run, run_folders
+from wedgehog.harness.record.files import ESCAPED, draft_of
+from wedgehog.harness.record.store import StoredRun, check_run_folder, read_run, run_folders
 from wedgehog.reports.otlp import resource_spans
 from wedgehog.reports.perfetto import trace_events
 from wedgehog.reports.words import one_line

@@ -17,8 +17,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from wedgehog.harness import record
+from wedgehog.harness.record.files import write_whole
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.record.store import write_whole
 from wedgehog.reports.call_attributes import history_rows
 from wedgehog.reports.history_numbers import RunNumbers, numbers_of
 

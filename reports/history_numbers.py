@@ -7,8 +7,8 @@ from typing import Any
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.ledger import Ledger, Tally, ledger_of, played_ledger
-from wedgehog.harness.record.store import Judgement
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
 from wedgehog.reports.calls import took_s

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.record.store import Judgement, StoredRun
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.verdict import Level
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.history_numbers import RunNumbers

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from wedgehog.harness.record.store import IN_ORDER, Judgement, StoredRun
+from wedgehog.harness.record.judgement import IN_ORDER, Judgement
+from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.verdict import Status
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.words import NONE

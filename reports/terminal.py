@@ -15,7 +15,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from wedgehog.harness.record.store import Judgement, StoredRun
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, StoredCampaign, agent_order
 from wedgehog.reports.cost import asked, notes, numbers, shares, total_words
 from wedgehog.reports.groups import grouped

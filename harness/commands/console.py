@@ -16,7 +16,7 @@ from wedgehog.harness.record.verdict import Level
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from wedgehog.harness.record.store import Judgement
+    from wedgehog.harness.record.judgement import Judgement
 
 BAD_USAGE, INTERRUPTED = 2, 130
 OutOption = Annotated[Path, typer.Option(help="The folder for run folders.")]

@@ -12,7 +12,8 @@ from wedgehog.harness.agents.spec import AgentSpec, variants
 from wedgehog.harness.commands.loop_thread import LoopThread
 from wedgehog.harness.commands.pytest_plugin import agents_of
 from wedgehog.harness.network.base import NetworkError
-from wedgehog.harness.record.store import Judgement, read_run
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import read_run
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import NoProgress, OpenCampaign, Options
 from wedgehog.harness.run.selection import Entry, UsageError, check_invariant, named_agent, place_of

@@ -12,92 +12,21 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from wedgehog.harness.record.events.base import Event
-from wedgehog.harness.record.expectation import first_mistake, shown
+from wedgehog.harness.record.files import ESCAPED, read_object, write_whole
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.record.verdict import Level, Status, Verdict
+from wedgehog.harness.record.judgement import Judgement, read_judgement, write_judgement
 
-ESCAPED = "backslashreplace"
-"""An agent may answer with half a surrogate pair, which UTF-8 has no bytes for; as an escape it is valid JSON."""
 BODIES = "bodies"
 """The campaign's folder of request and reply bodies."""
-IN_ORDER: tuple[Status, ...] = ("pass", "nothing")
-"""Verdicts that are in order where nothing is expected."""
 MOST_COMPARED = 4
 """How many of a run's last bodies of one size are read again to find a repeat."""
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The judgement of one run; `verdicts.json` is this, as data."""
-
-    scenario: str
-    agent: str
-    network: str
-    verdict: Status
-    violated: tuple[str, ...] = ()
-    expected: str = ""
-    """As written: "pass", "fail: a;b", or empty if the scenario expects nothing of this agent."""
-    as_expected: bool | None = None
-    """None if nothing is expected."""
-    says: str = ""
-    """The reason, in one sentence."""
-    skipped: str = ""
-    """Why the scenario does not apply to this agent; such a run never counts."""
-    known: str = ""
-    """The reason that the agent's spec gives for a known failure."""
-    matrix_only: bool = False
-    """A cell of the fix matrix without an expectation: shown, never counted."""
-    repeat: int = 1
-    world: str = "live"
-    """`sim`: played in virtual time."""
-    virtual_s: float | None = None
-    """How long it took by the virtual clock; None for a live run, and for one that an error stopped."""
-    real_s: float | None = None
-    """How long the simulation took."""
-    faults_planned: int = 0
-    verdicts: tuple[Verdict, ...] = ()
-    level: Level = "safe"
-    """The level of the agent's spec or of the command line; it decides which violations count."""
-    strict: tuple[str, ...] = ()
-    """The invariants that fail at level `strict` and not at `safe`."""
-    replay: str = ""
-    remarks: tuple[str, ...] = field(default=())
-    own_limit: str = ""
-    """How the agent exceeds the tighter limit of its spec, where a common bound is judged."""
-    bound: str = ""
-    """The common bound of a turn and its source, such as `120 s, the stock bound`; empty: the spec's limit holds."""
-    report_number: str = ""
-    """What the incident's report measured, in its own words; shown beside the measured time."""
-
-    @property
-    def in_order(self) -> bool:
-        """Whether it came as expected, or passed where nothing is expected."""
-        return self.verdict in IN_ORDER if self.as_expected is None else self.as_expected
-
-    @property
-    def clocks(self) -> str:
-        """Both clocks of a simulated run in one sentence; empty if one of them is not known."""
-        if self.virtual_s is None or self.real_s is None:
-            return ""
-        return f"Virtual time: {self.virtual_s:g} s, played in {self.real_s:g} s."
-
-    @property
-    def overloaded(self) -> bool:
-        """Whether a busy machine left it undecided."""
-        undecided = (it for it in self.verdicts if it.status == "inconclusive")
-        return self.verdict == "inconclusive" and any(it.overload for it in undecided)
-
-
-_JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)
 
 
 class RunStore:
@@ -171,33 +100,6 @@ def _same_json(one: bytes, other: bytes) -> bool:
         return False
 
 
-def write_judgement(folder: Path, judgement: Judgement) -> None:
-    """Write verdicts.json in one piece."""
-    write_whole(folder / "verdicts.json", json.dumps(asdict(judgement), indent=1, ensure_ascii=False) + "\n")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old or the new one, never a part of it."""
-    with draft_of(path) as draft:
-        draft.write_text(text, encoding="utf-8", errors=ESCAPED)
-
-
-@contextlib.contextmanager
-def draft_of(path: Path) -> Iterator[Path]:
-    """A file to write, which then takes the place of `path`. An OSError names `path`, not the draft."""
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        yield draft
-        draft.replace(path)
-    except OSError as wrong:
-        if wrong.filename == str(draft):
-            raise OSError(wrong.errno, wrong.strerror, str(path)) from None
-        raise
-    finally:
-        with contextlib.suppress(OSError):
-            draft.unlink(missing_ok=True)
-
-
 @dataclass(frozen=True)
 class StoredRun:
     """One finished run, as read from its folder."""
@@ -229,40 +131,6 @@ def read_run(folder: Path) -> StoredRun:
     run = StoredRun(folder, read_judgement(folder))
     run.history  # noqa: B018  a run whose history can't be read is none
     return run
-
-
-def read_judgement(folder: Path) -> Judgement:
-    """The judgement of a finished run. ValueError, in one sentence: its file can't be read."""
-    path = folder / "verdicts.json"
-    try:
-        return _JUDGEMENT.validate_json(path.read_bytes())
-    except (ValidationError, OSError):
-        return _judgement_of(path)
-
-
-def _judgement_of(path: Path) -> Judgement:
-    """The same by the parser of Python, which names a mistake by its line and reads half a surrogate pair."""
-    try:
-        return _JUDGEMENT.validate_python(read_object(path))
-    except ValidationError as wrong:
-        raise ValueError(f"{path}: {first_mistake(wrong)}") from None
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """The JSON object in a file that a program wrote. ValueError, in one sentence: it can't be read."""
-    try:
-        data = json.loads(path.read_bytes().decode("utf-8"))
-    except UnicodeDecodeError:
-        raise ValueError(f"{path}: not UTF-8 text; expected JSON") from None
-    except json.JSONDecodeError as wrong:
-        raise ValueError(f"{path}:{wrong.lineno}: not valid JSON") from None
-    except RecursionError:
-        raise ValueError(f"{path}: nested too deeply") from None
-    except OSError as wrong:
-        raise ValueError(f"{path}: can't be read: {wrong.strerror}") from None
-    if not isinstance(data, dict):
-        raise ValueError(f"{path}: expected a JSON object, found {shown(data)}")  # noqa: TRY004  a mistake in the file
-    return data
 
 
 _MARKS = ("campaign.json", "verdicts.json", "history.jsonl")

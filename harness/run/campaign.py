@@ -20,7 +20,8 @@ from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import Mode, choose_network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import BODIES, CampaignStore, Judgement, RunStore
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import BODIES, CampaignStore, RunStore
 from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
 from wedgehog.harness.run.campaign_options import FirstFailureError, OpenCampaign, Options, Progress
 from wedgehog.harness.run.control import ControlFacts, control_scenario

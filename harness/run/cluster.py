@@ -18,7 +18,7 @@ from typing import Any
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.network.ports import HOST
-from wedgehog.harness.record.store import Judgement, write_judgement
+from wedgehog.harness.record.judgement import Judgement, write_judgement
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.campaign_options import Options, Progress

@@ -20,7 +20,8 @@ from typing import Any
 from wedgehog.harness.agents.backend_links import BackendError, check_backends
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import NetworkName
-from wedgehog.harness.record.store import BODIES, Judgement
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import BODIES
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.campaign_options import NoProgress, OpenCampaign, Options

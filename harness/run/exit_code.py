@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 
 FAILED = 1
 """The exit code if a run failed."""

@@ -17,7 +17,7 @@ from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import SessionPlanted, Trouble
 from wedgehog.harness.record.events.turn import PermissionAsked, StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.record.views import Call

@@ -17,7 +17,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.network.base import NetworkName
 from wedgehog.harness.record.expectation import first_mistake
-from wedgehog.harness.record.store import CampaignStore, Judgement, read_run, write_whole
+from wedgehog.harness.record.files import write_whole
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import CampaignStore, read_run
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.selection import Entry, check_invariant

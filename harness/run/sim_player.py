@@ -18,7 +18,7 @@ from wedgehog.harness.agents.simulated import why_not_simulated
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.history import History, add_trouble, read
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts, read_control
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.sim_worker import READY, REAL_LIMIT_S, Served, SimJob

@@ -10,17 +10,10 @@ from pydantic import TypeAdapter, ValidationError
 from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
 from wedgehog.harness.record.expectation import first_mistake
+from wedgehog.harness.record.files import read_object, write_whole
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import (
-    Judgement,
-    RunStore,
-    read_judgement,
-    read_object,
-    read_run,
-    run_folders,
-    write_judgement,
-    write_whole,
-)
+from wedgehog.harness.record.judgement import Judgement, read_judgement, write_judgement
+from wedgehog.harness.record.store import RunStore, read_run, run_folders
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.exit_code import exit_code

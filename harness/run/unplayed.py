@@ -1,7 +1,7 @@
 """The judgement of a run that was not played, or played in vain."""
 
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.scenario.expect import expected_words
 from wedgehog.harness.scenario.model import Scenario
 

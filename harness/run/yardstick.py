@@ -12,7 +12,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import check
 from wedgehog.harness.invariants.registry import find
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.scenario.model import Scenario
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from wedgehog.harness.record.store import safe_name, write_whole
+from wedgehog.harness.record.files import write_whole
+from wedgehog.harness.record.store import safe_name
 from wedgehog.harness.search.cells import SECOND_MESSAGE, Cell
 from wedgehog.harness.search.drawn_scenario import fault_of
 from wedgehog.harness.search.player import Played, as_yaml

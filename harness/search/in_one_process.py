@@ -19,7 +19,8 @@ from pydantic import ValidationError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import Judgement, RunStore
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge

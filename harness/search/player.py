@@ -10,8 +10,9 @@ import yaml
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.ledger import played_ledger
-from wedgehog.harness.record.store import Judgement, read_run
+from wedgehog.harness.record.store import read_run
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.judge import CONSEQUENCES
 from wedgehog.harness.run.selection import Entry, check_invariant

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, TextIO
 
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding

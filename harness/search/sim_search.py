@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.sim_player import SimPlayer, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_skipped

@@ -14,7 +14,7 @@ from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.console import LineProgress
 from wedgehog.harness.record.events.run import CpuWaitSeen
 from wedgehog.harness.record.history import read
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.selection import Entry

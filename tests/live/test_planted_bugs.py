@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.plan import World

@@ -22,7 +22,8 @@ from wedgehog.harness.record.events.run import AgentStarted, LagSeen, RunStarted
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import CampaignStore, Judgement
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import CampaignStore
 from wedgehog.harness.record.verdict import fail, inconclusive, nothing, passed
 
 NONCE = "heron-violet-4821"

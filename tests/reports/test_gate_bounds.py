@@ -2,7 +2,7 @@
 
 import pytest
 
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.reports.baseline import read_baseline, write_baseline
 from wedgehog.reports.gate import GateResult, gate, gate_lines
 

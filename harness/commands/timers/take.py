@@ -25,7 +25,8 @@ from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.tcp_diag import SYN_SENT, TcpDiag
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.history import read
-from wedgehog.harness.record.store import Judgement, safe_name
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import safe_name
 from wedgehog.harness.record.turn_outcome import OutcomeKind
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options

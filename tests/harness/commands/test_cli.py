@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.events.run import RunStarted
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import MOST_JOBS
 

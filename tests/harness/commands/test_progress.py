@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.status import Status
 
 from wedgehog.harness.commands.console import LineProgress, Stdout, open_progress
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 
 
 def judgement(**more: Any) -> Judgement:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.selection import Wanted, select
 from wedgehog.harness.run.yardstick import Yardstick, yardstick_of
 from wedgehog.harness.scenario.model import Scenario

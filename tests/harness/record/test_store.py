@@ -11,15 +11,8 @@ from freezegun import freeze_time
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.events.run import Note
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.record.store import (
-    CampaignStore,
-    Judgement,
-    RunStore,
-    read_run,
-    run_folders,
-    safe_name,
-    write_judgement,
-)
+from wedgehog.harness.record.judgement import Judgement, write_judgement
+from wedgehog.harness.record.store import CampaignStore, RunStore, read_run, run_folders, safe_name
 from wedgehog.harness.record.verdict import Verdict
 
 JUDGED = Judgement("a-story", "buggy", "embedded", "fail", ("x",), verdicts=(Verdict("fail", "ä", (1, 2), "x"),))

@@ -16,7 +16,8 @@ from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.events.turn import DeadlineHit
-from wedgehog.harness.record.store import Judgement, read_run, run_folders
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import skip_reasons
 from wedgehog.harness.run.campaign import Campaign

@@ -10,7 +10,7 @@ from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused, 
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.verdict import error, fail, inconclusive, nothing, passed, worst
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.judge import bounds, judge

@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
-from wedgehog.harness.record.store import Judgement, run_folders
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import run_folders
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.plan import take_up

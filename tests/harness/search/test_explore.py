@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.cells import Cell, cells
 from wedgehog.harness.search.corpus import Finding, fault_names

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions
-from wedgehog.harness.record.store import Judgement
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario

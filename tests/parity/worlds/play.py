@@ -15,7 +15,8 @@ from wedgehog.harness.agents.surroundings import prepare
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.store import Judgement, RunStore
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
