@@ -12,7 +12,7 @@ import pyte
 from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
 from wedgehog.harness.agents.living import LivingSession, Said
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.record.turn_outcome import masked
+from wedgehog.harness.record.error_words import masked
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.terminal import as_controlling, open_terminal, press
 

@@ -15,9 +15,10 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.commands.console import CheckFinding, LineProgress
 from wedgehog.harness.network.choose import Mode
+from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.record.turn_outcome import outcome_of, plain
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options

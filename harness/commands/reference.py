@@ -18,7 +18,7 @@ from wedgehog.harness.faults.base import Family, Fault, parameters, registered
 from wedgehog.harness.faults.parameters import Parameter, Schema, takes
 from wedgehog.harness.invariants import Invariant, known
 from wedgehog.harness.invariants.registry import documented
-from wedgehog.harness.record.turn_outcome import STOCK_PATTERNS
+from wedgehog.harness.record.error_words import STOCK_PATTERNS
 from wedgehog.harness.scenario.fault_config import ANY_PIPE, LINKS, FaultConfig
 from wedgehog.harness.scenario.model import Scenario
 

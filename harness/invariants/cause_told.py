@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, over, refused_as_too_long, requests
+from wedgehog.harness.record.error_words import SHOWN_CHARS, TRACE, plain, uncoloured
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import SHOWN_CHARS, TRACE, outcome_of, plain, uncoloured
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 from wedgehog.harness.record.views import Turn
 

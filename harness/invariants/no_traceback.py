@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.record.error_words import TRACE
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import TRACE, outcome_of
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 STACKS = (

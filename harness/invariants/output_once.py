@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import plain
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Turn
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import called_beside, main_calls_of, over, requests
+from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import outcome_of, plain
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 

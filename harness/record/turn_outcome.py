@@ -17,6 +17,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, uncoloured
 from wedgehog.harness.record.events.turn import PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call, Turn
@@ -33,38 +34,10 @@ OutcomeKind = Literal[
     "unfinished",
 ]
 
-STOCK_PATTERNS = (
-    r"error\s*[:(]",
-    r"\[error\]",
-    r"timed? ?out",
-    r"rate.?limit|too many requests|quota",
-    r"unauthori[sz]ed|authentication|api.?key",
-    r"overloaded",
-    r"unavailable",
-    r"connection( was)? (refused|reset|lost|aborted|broken)",
-    r"(stream|reply|response|connection)( was)? (ended|closed|cut|broke|disconnected|terminated)( off)? "
-    r"(before|without|early|prematurely|unexpectedly)",
-    r"premature (close|end)",
-    r"socket hang up",
-    r"interrupted",
-    r"incomplete",
-    r"truncated",
-    r"(HTTP|status)( code)? [45]\d\d",
-)
-"""Each names a cause; none matches an apology."""
-
-COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-"""Terminal control sequences (CSI)."""
-
-TRACE = "Traceback (most recent call last):"
-"""The first line of a Python traceback."""
-
 OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECASE)
 """Words of an agent that the harness stops."""
 
 CUT_TEXT_CHARS = 12
-SHOWN_CHARS = 120
-"""At most so many characters of an agent's words are quoted."""
 CUT_NONCE_CHARS = 6
 IF_ITS_ERROR = (
     "(no stock pattern knows these words as an error: if they name one, add a pattern to `errors:` in the spec)"
@@ -83,16 +56,6 @@ class TurnOutcome:
     def seen(self) -> bool:
         """Whether the user got an answer or an error."""
         return self.kind in ("answered", "surfaced", "stopped at its limit", "stopped by its user")
-
-
-def uncoloured(text: str) -> str:
-    """`text` without terminal control sequences."""
-    return COLOURS.sub("", text)
-
-
-def plain(text: str) -> str:
-    """The letters and digits of `text`, in lower case, without colours."""
-    return re.sub(r"[\W_]+", "", uncoloured(text)).lower()
 
 
 def answers(asked: Turn, answered: Turn) -> bool:
@@ -166,13 +129,8 @@ def told_words(turn: Turn, history: History) -> str:
     end = turn.end
     said = "" if end is None else _unusual(f"{end.stderr}\n{end.error}", history)
     lines = [line.strip() for line in said.partition(TRACE)[0].splitlines()]
-    lines = [line for line in lines if _matching(line, history.run.error_patterns)]
-    return next((_short(line) for line in reversed(lines) if not OF_A_STOP.search(line)), "")
-
-
-def causes(text: str, more: tuple[str, ...] = ()) -> frozenset[str]:
-    """Lines that name a cause, with numbers masked; `more` are an agent's own patterns."""
-    return frozenset(masked(line) for line in uncoloured(text).splitlines() if _matching(line, more))
+    lines = [line for line in lines if matching(line, history.run.error_patterns)]
+    return next((short(line) for line in reversed(lines) if not OF_A_STOP.search(line)), "")
 
 
 def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
@@ -191,18 +149,16 @@ def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
 def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | None:
     words = (end.stdout + end.stderr + end.answer + end.error).strip()
     if end.raised:
-        return TurnOutcome("surfaced", f"raised {_short(end.raised)}")
+        return TurnOutcome("surfaced", f"raised {short(end.raised)}")
     if end.exit_code not in (None, 0) and words:
-        return TurnOutcome(
-            "surfaced",
-            f"exit code {end.exit_code}: {_short(_cause_in(end.error or end.stderr or words, history))}",
-        )
+        cause = cause_in(end.error or end.stderr or words, history.run.error_patterns)
+        return TurnOutcome("surfaced", f"exit code {end.exit_code}: {short(cause)}")
     if end.status is not None and end.status >= 400:
-        return TurnOutcome("surfaced", f"HTTP {end.status}: {_short(end.error.strip() or end.answer.strip() or words)}")
+        return TurnOutcome("surfaced", f"HTTP {end.status}: {short(end.error.strip() or end.answer.strip() or words)}")
     if history.run.error_at_path and end.error.strip():
-        return TurnOutcome("surfaced", f"error: {_short(end.error)}")
+        return TurnOutcome("surfaced", f"error: {short(end.error)}")
     said = _unusual(f"{end.answer}\n{end.error}", history)
-    pattern = _matching(said, history.run.error_patterns) or _status_in(said, turn)
+    pattern = matching(said, history.run.error_patterns) or _status_in(said, turn)
     if pattern:
         script_blind = end.exit_code == 0 or end.status == 200
         remark = "a script cannot see this error: the exit code is 0" if end.exit_code == 0 else ""
@@ -214,12 +170,12 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     failed = [call for call in turn.main_calls if not call.ok]
     words = end.answer.strip()
     if words and any(_shows_cut(call, turn, end.answer) for call in failed):
-        return TurnOutcome("truncated", f"the answer is part of a cut reply: {_short(words)}")
+        return TurnOutcome("truncated", f"the answer is part of a cut reply: {short(words)}")
     gone_wrong = _failed(turn, made_good_by="tool")
     if words and _is_last_reply(turn, end.answer):
-        return TurnOutcome("stopped at its limit", f"it ended with the model's words: {_short(words)}")
+        return TurnOutcome("stopped at its limit", f"it ended with the model's words: {short(words)}")
     if words and not gone_wrong and (not history.run.carries_nonces or _may_be_last_words(turn, end.answer)):
-        return TurnOutcome("stopped at its limit", f"it ended with words of its own: {_short(words)}")
+        return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
         return TurnOutcome("stopped by its user", "a wake-up owes no answer")
     return TurnOutcome("hidden", _said_only(words, gone_wrong))
@@ -229,8 +185,8 @@ def _said_only(words: str, gone_wrong: bool) -> str:
     if not words:
         return "no answer and no word of an error"
     if not gone_wrong:
-        return f"no call failed, and in the place of an answer it said only {_short(words)}"
-    return f"after a failed call it said only {_short(words)} {IF_ITS_ERROR}"
+        return f"no call failed, and in the place of an answer it said only {short(words)}"
+    return f"after a failed call it said only {short(words)} {IF_ITS_ERROR}"
 
 
 def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:
@@ -296,50 +252,8 @@ def _unusual(text: str, history: History) -> str:
     return "\n".join(line for line in uncoloured(text).splitlines() if masked(line) not in usual)
 
 
-def masked(line: str) -> str:
-    """The line without its numbers, which differ from run to run."""
-    return re.sub(r"\d+", "#", line.strip())
-
-
 def _status_in(text: str, turn: Turn) -> int | None:
     said = uncoloured(text)
     calls = (call for call in turn.calls if call.main or call.arrived.side)
     statuses = dict.fromkeys(call.refused.status for call in calls if call.refused)
     return next((status for status in statuses if re.search(rf"\b{status}\b", said)), None)
-
-
-def _matching(text: str, more: tuple[str, ...]) -> str | None:
-    text = uncoloured(text)
-    found = (re.search(pattern, text, re.IGNORECASE) for pattern in (*more, *STOCK_PATTERNS))
-    return next((it.group(0) for it in found if it), None)
-
-
-WARNING = re.compile(r"\b\w*Warning: |^\(Use `node --trace")
-"""A line of a language's own warnings; indented lines behind it show its place in the code."""
-
-
-def _cause_in(text: str, history: History) -> str:
-    """What an error says, without warnings before it; of many lines the last one that names a cause."""
-    lines: list[str] = []
-    in_warning = False
-    for line in exception_in(uncoloured(text)).splitlines():
-        in_warning = WARNING.search(line) is not None or (in_warning and line[:1].isspace())
-        lines += [] if in_warning else [line]
-    left = "\n".join(lines).strip()
-    if not left or len(left) <= SHOWN_CHARS:
-        return left or text
-    named = [line for line in lines if _matching(line, history.run.error_patterns)]
-    return named[-1] if named else left
-
-
-def _short(text: str) -> str:
-    line = " ".join(exception_in(uncoloured(text)).split())
-    return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 1] + "…"
-
-
-def exception_in(text: str) -> str:
-    """The exception behind the last Python traceback in `text`; without a traceback the whole text."""
-    _, found, trace = text.rpartition(TRACE)
-    lines = trace.splitlines()
-    behind = [number for number, line in enumerate(lines) if line and not line[0].isspace()]
-    return "\n".join(lines[behind[0] :]) if found and behind else text

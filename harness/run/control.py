@@ -8,12 +8,13 @@ from typing import Any
 
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.harness.record.error_words import TRACE, causes, exception_in
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.run import HostRefused, Trouble
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.events.turn import PermissionAsked, StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import TRACE, TurnOutcome, causes, exception_in, outcome_of
+from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.scenario.model import Scenario

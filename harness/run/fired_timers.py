@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wedgehog.harness.agents.spec_keys import Timeout
+from wedgehog.harness.record.error_words import uncoloured
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import outcome_of, uncoloured
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, Turn
 
 EARLY_S = 0.1

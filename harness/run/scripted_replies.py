@@ -16,7 +16,7 @@ from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.turn_outcome import plain
+from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.run.placing import SentReply
 from wedgehog.harness.services.beacon import dotted
 

@@ -9,11 +9,12 @@ from wedgehog.fake_llm.script.roles import find_named, find_shell, find_subagent
 from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import outcome_of, plain
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.agent_targets import SessionFiles
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, read_control
 from wedgehog.harness.run.messages import RunMessages, UserMessage

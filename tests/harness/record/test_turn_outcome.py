@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.error_words import causes, plain
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import IF_ITS_ERROR, TurnOutcome, causes, outcome_of, plain
+from wedgehog.harness.record.turn_outcome import IF_ITS_ERROR, TurnOutcome, outcome_of
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 

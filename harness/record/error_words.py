@@ -1,0 +1,90 @@
+"""The words of an agent: which lines name the cause of an error, and how they are quoted."""
+
+import re
+
+STOCK_PATTERNS = (
+    r"error\s*[:(]",
+    r"\[error\]",
+    r"timed? ?out",
+    r"rate.?limit|too many requests|quota",
+    r"unauthori[sz]ed|authentication|api.?key",
+    r"overloaded",
+    r"unavailable",
+    r"connection( was)? (refused|reset|lost|aborted|broken)",
+    r"(stream|reply|response|connection)( was)? (ended|closed|cut|broke|disconnected|terminated)( off)? "
+    r"(before|without|early|prematurely|unexpectedly)",
+    r"premature (close|end)",
+    r"socket hang up",
+    r"interrupted",
+    r"incomplete",
+    r"truncated",
+    r"(HTTP|status)( code)? [45]\d\d",
+)
+"""Each names a cause; none matches an apology."""
+
+COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""Terminal control sequences (CSI)."""
+
+TRACE = "Traceback (most recent call last):"
+"""The first line of a Python traceback."""
+
+WARNING = re.compile(r"\b\w*Warning: |^\(Use `node --trace")
+"""A line of a language's own warnings; indented lines behind it show its place in the code."""
+
+SHOWN_CHARS = 120
+"""At most so many characters of an agent's words are quoted."""
+
+
+def uncoloured(text: str) -> str:
+    """`text` without terminal control sequences."""
+    return COLOURS.sub("", text)
+
+
+def plain(text: str) -> str:
+    """The letters and digits of `text`, in lower case, without colours."""
+    return re.sub(r"[\W_]+", "", uncoloured(text)).lower()
+
+
+def masked(line: str) -> str:
+    """The line without its numbers, which differ from run to run."""
+    return re.sub(r"\d+", "#", line.strip())
+
+
+def causes(text: str, more: tuple[str, ...] = ()) -> frozenset[str]:
+    """Lines that name a cause, with numbers masked; `more` are an agent's own patterns."""
+    return frozenset(masked(line) for line in uncoloured(text).splitlines() if matching(line, more))
+
+
+def matching(text: str, more: tuple[str, ...]) -> str | None:
+    """The first words that name a cause, by the agent's own patterns (`more`) or a stock one; None without any."""
+    text = uncoloured(text)
+    found = (re.search(pattern, text, re.IGNORECASE) for pattern in (*more, *STOCK_PATTERNS))
+    return next((it.group(0) for it in found if it), None)
+
+
+def cause_in(text: str, more: tuple[str, ...] = ()) -> str:
+    """What an error says, without warnings before it; of many lines the last one that names a cause."""
+    lines: list[str] = []
+    in_warning = False
+    for line in exception_in(uncoloured(text)).splitlines():
+        in_warning = WARNING.search(line) is not None or (in_warning and line[:1].isspace())
+        lines += [] if in_warning else [line]
+    left = "\n".join(lines).strip()
+    if not left or len(left) <= SHOWN_CHARS:
+        return left or text
+    named = [line for line in lines if matching(line, more)]
+    return named[-1] if named else left
+
+
+def short(text: str) -> str:
+    """`text` as one line to quote, of at most `SHOWN_CHARS` characters."""
+    line = " ".join(exception_in(uncoloured(text)).split())
+    return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 1] + "…"
+
+
+def exception_in(text: str) -> str:
+    """The exception behind the last Python traceback in `text`; without a traceback the whole text."""
+    _, found, trace = text.rpartition(TRACE)
+    lines = trace.splitlines()
+    behind = [number for number, line in enumerate(lines) if line and not line[0].isspace()]
+    return "\n".join(lines[behind[0] :]) if found and behind else text
