@@ -91,7 +91,8 @@ def _nothing_wrong(campaign: StoredCampaign) -> Markup | None:
         return None
     kinds = Counter(name for judged in expected for name in judged.violated)
     most = ", ".join(f"{name} {number}" for name, number in kinds.most_common(4))
-    words = f"{many(len(expected), 'run')} failed as expected, as known, or only to be shown: {most}."
+    others = f" and {many(len(kinds) - 4, 'other invariant')}" if len(kinds) > 4 else ""
+    words = f"{many(len(expected), 'run')} failed as expected, as known, or only to be shown: {most}{others}."
     return tag("ol", tag("li", words), class_="wrong")
 
 

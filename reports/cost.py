@@ -14,6 +14,10 @@ QUERIES = ("queries", "queries_s", "queries_share")
 SCRIPTED = ("scripted", "both")
 """Values of the column `usage` that mean: the script sets the tokens, and so the cost."""
 
+LOWER_BOUNDS = (
+    "The agent still made calls when it was stopped, or when recording ended: calls, tokens and cost are lower bounds."
+)
+
 
 def worst(table: Iterable[RunRow]) -> list[RunRow]:
     """One row per scenario and agent, with the largest number of its repeats; a missing price makes it unknown."""
@@ -63,7 +67,7 @@ def total_usd(table: Iterable[RunRow]) -> float | None:
 
 
 def total_words(table: Sequence[RunRow]) -> str:
-    """`simulated cost $145.27`; `at least $0.145` if recording ended while an agent still made calls.
+    """`simulated cost $145.27`; `at least $0.145` if an agent still made calls at the end.
 
     No provider was paid: the tokens are those of the fake one, at list prices.
     """
@@ -96,7 +100,7 @@ def notes(rows: Iterable[RunRow]) -> Iterator[str]:
     if any(row.usage in SCRIPTED for row in shown):
         yield "* The script sets the tokens; they are not counted from what was sent."
     if any(row.at_least for row in shown):
-        yield "≥ The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
+        yield f"≥ {LOWER_BOUNDS}"
 
 
 # ---- the database

@@ -1,5 +1,6 @@
 """The events of a run as an ordered list in the page; each item can be linked to, and says what it violates."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,9 @@ from wedgehog.reports.words import many, seconds
 
 FIRST, LAST = 120, 60
 """A longer list leaves out events in its middle, but none that is evidence shown in a verdict."""
+
+STOPS, BEFORE_STOP, BEHIND_STOP = 20, 6, 14
+"""Of the first stops of turns, so many events before and behind are kept as well."""
 
 VIOLATING = ("fail", "error", "inconclusive")
 
@@ -42,18 +46,27 @@ class ListedEvents:
 def listed(history: History, bad: Collection[int], linked: Collection[int]) -> ListedEvents:
     """The events of a run in order, at their times of the run.
 
-    All of `linked` are in the list; those in `bad` also if they are of a kind that the list leaves out.
+    All of `linked` are in the list, and what came around the stop of a turn; those in `bad` also if they are of a kind
+    that the list leaves out.
     """
     lines = [(history.events[event].at_s, says, event) for _, says, event in timeline(history, also=bad)]
+    near = _near_stops(history, [event for _, _, event in lines])
     kept: list[tuple[float, str, int] | int] = []
     for number, line in enumerate(lines):
-        if not FIRST <= number < len(lines) - LAST or line[2] in linked:
+        if not FIRST <= number < len(lines) - LAST or line[2] in linked or number in near:
             kept.append(line)
         elif kept and isinstance(kept[-1], int):
             kept[-1] += 1
         else:
             kept.append(1)
     return ListedEvents(tuple(kept), len(lines))
+
+
+def _near_stops(history: History, ids: Sequence[int]) -> frozenset[int]:
+    """The places in the list around what stopped a turn."""
+    stops = [it.id for turn in history.turns for it in (turn.killed, turn.stopped, turn.deadline) if it is not None]
+    places = (bisect_left(ids, stop) for stop in stops[:STOPS])
+    return frozenset(place for at in places for place in range(at - BEFORE_STOP, at + BEHIND_STOP))
 
 
 def event_list(
@@ -66,7 +79,8 @@ def event_list(
         _gap(line) if isinstance(line, int) else _item(run, line, bad.get(line[2], ()), placed=line[2] in placed)
         for line in shown.lines
     ]
-    summary = tag("summary", f"The run as a list: {many(shown.total, 'event')} in order")
+    words = f"The run as a list: {many(shown.total, 'event')} in order"
+    summary = tag("summary", words, tag("small", " (the numbers of minor events are skipped)"))
     return tag("details", summary, tag("ol", items, class_="events"), class_="more")
 
 

@@ -147,14 +147,21 @@ def price_notes(spent: Ledger) -> Iterator[str]:
 def waited(history: History) -> dict[str, Any]:
     """How long its user waited, and for what."""
     played = [(turn, outcome_of(turn, history)) for turn in history.turns if not turn.recovery]
+    error_in = first_error(history)
     return {
         "start_s": _rounded(longest_start_s(history)),
         "turn_s": _rounded(worst_turn_s(history)),
-        "first_error_s": _rounded(next((turn.duration_s for turn, came in played if came.kind in _SHOWN), None)),
+        "first_error_s": _rounded(error_in.duration_s if error_in else None),
         "recovery_s": _rounded(recovery_s(history)),
         "answered": _answered(played),
         "faults_fired": sum(1 for _ in history.of(FaultFired)),
     }
+
+
+def first_error(history: History) -> Turn | None:
+    """The first turn of the scenario whose user saw an error."""
+    played = (turn for turn in history.turns if not turn.recovery)
+    return next((turn for turn in played if outcome_of(turn, history).kind in _SHOWN), None)
 
 
 def worst_turn_s(history: History, *, without_waits: bool = False) -> float | None:

@@ -12,6 +12,7 @@ from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S, Ledger, played_led
 from wedgehog.harness.record.turn_outcome import answers
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
+from wedgehog.reports.cost import LOWER_BOUNDS
 from wedgehog.reports.database_use import backends, database
 from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.tool_words import errors_among, for_unended, ran, tokens, unended
@@ -93,15 +94,13 @@ class _Narrative:
                 yield f"{len(longest):,} paid calls in a row {says} ({ids})."
 
     def refusals(self) -> Iterator[str]:
-        refused = [call.refused for call in self.history.calls if call.refused]
-        kinds = Counter((r.status, r.pairing, r.scripted, one_line(r.message, 120)) for r in refused)
+        refused = [call for call in self.history.calls if call.refused]
+        kinds = Counter(_refusal(call) for call in refused)
+        played = Counter(_refusal(call) for call in self.history.played_calls if call.refused)
         yield from _some(
             [
-                f"{many(number, 'call')} refused with {status}"
-                + (" because tool calls and results did not pair" if pairing else "")
-                + ("" if scripted else f": {message}")
-                + "."
-                for (status, pairing, scripted, message), number in kinds.most_common()
+                f"{many(number, 'call')}{_of_recovery(number - played[kind], number)} refused with {kind}."
+                for kind, number in kinds.most_common()
             ],
             "kinds of refusal",
         )
@@ -132,12 +131,12 @@ class _Narrative:
         if scale == 1:
             lasts = f"a prepaid {money(PREPAID_USD)} would last {PREPAID_USD / usd_per_min:.1f} min at this rate"
         else:
-            lasts = f"in real time; the run's durations were divided by {scale:g}"
+            lasts = f"this is real time, and the scenario's durations were divided by {scale:g}"
         yield f"{_in_time(spent)}: {money(usd_per_min)} per minute; {lasts}."
 
     def cut_short(self) -> Iterator[str]:
         if self.history.cut_short:
-            yield "The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
+            yield LOWER_BOUNDS
 
     def background(self) -> Iterator[str]:
         kinds = Counter(call.arrived.background for call in self.history.played_calls if not call.main)
@@ -185,12 +184,10 @@ class _Narrative:
             stop = turn.deadline or turn.killed
             if stop is None or turn.stopped is not None:
                 continue
-            after = [
-                call for call in self.history.calls if call.at_s > stop.at_s and call.arrived.turn in (turn.number, 0)
-            ]
+            after = [call for call in turn.calls if call.at_s > stop.at_s]
             paid = f", {sum(call.paid for call in after):,} of them paid" if after else ""
-            made = f"{many(len(after), 'request')} came" if after else "no request came"
-            yield f"After the {stop_name(turn)} at {seconds(stop.at_s)} {made}{paid}."
+            made = many(len(after), "more request") if after else "no more request"
+            yield f"After the {stop_name(turn)} at {seconds(stop.at_s)} {made} of {turn} came{paid}."
 
     def stray(self) -> Iterator[str]:
         if self.history.stray.calls:
@@ -245,6 +242,20 @@ def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:
     yield from sentences[:AT_MOST]
     if len(sentences) > AT_MOST:
         yield f"… and {count(len(sentences) - AT_MOST)} more {noun}."
+
+
+def _refusal(call: Call) -> str:
+    """The status, and what the provider said."""
+    refused = call.refused
+    if refused is None:
+        return ""
+    pairing = " because tool calls and results did not pair" if refused.pairing else ""
+    return f"{refused.status}{pairing}" + ("" if refused.scripted else f": {one_line(refused.message, 120)}")
+
+
+def _of_recovery(number: int, total: int) -> str:
+    some = f" ({number:,} of the recovery)" if number else ""
+    return " of the recovery" if number == total else some
 
 
 def _likeness(call: Call) -> tuple[object, ...]:

@@ -19,6 +19,7 @@ from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import cost_words, notes
 from wedgehog.reports.database_use import database
 from wedgehog.reports.event_list import VIOLATING, ListedEvents, event_list, listed, violations
+from wedgehog.reports.history_numbers import first_error
 from wedgehog.reports.lanes import Lane, events_in, lanes
 from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.narrative import facts
@@ -39,7 +40,7 @@ TEXT_SHOWN = 4_000
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
 _TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
 
-TOOK = "The time of a turn counts from its first request, or from when that usually comes if there is none."
+TOOK = "The time of a turn counts from its first request; without a request, from when that usually comes."
 
 
 def anchor(number: int) -> str:
@@ -116,7 +117,7 @@ class _PlayedRun:
             ("tokens billed", brief(said.tokens_billed), f"{brief(said.tokens_delivered)} delivered"),
             ("cost", cost_words(said), peak),
             ("turn", seconds(said.turn_s), ""),
-            ("first error", seconds(said.first_error_s), ""),
+            ("first error", seconds(said.first_error_s), self._first_error()),
             ("recovery", seconds(said.recovery_s), self._recovery()),
         ]
         if used := database(self.history):
@@ -127,6 +128,11 @@ class _PlayedRun:
         ]
         return tag("div", tag("dl", stats, class_="stats"), [tag("p", note, class_="soft") for note in notes([said])])
 
+    def _first_error(self) -> str:
+        """The turn whose user saw it, if that is not the first one."""
+        turn = first_error(self.history)
+        return "" if turn is None or turn.number == 1 else f"in {turn}"
+
     def _recovery(self) -> str:
         """The cost of the recovery message, which no other number contains."""
         calls = [call for turn in self.history.turns if turn.recovery for call in turn.calls]
@@ -135,8 +141,8 @@ class _PlayedRun:
 
     def _reported(self) -> Markup | None:
         """The number of the incident's report."""
-        number, remark = self.run.judgement.report_number, tag("span", " (not measured here)", class_="soft")
-        return tag("p", "The incident report says: ", tag("strong", number), remark) if number else None
+        number = self.run.judgement.report_number
+        return tag("p", "The incident's report says of the original: ", tag("strong", number)) if number else None
 
     def _happened(self) -> Markup | None:
         """Facts of the history, and remarks of the judge and the harness."""
@@ -288,7 +294,8 @@ def _what_was_seen(turn: Turn) -> Markup | None:
         f"HTTP {end.status}" if end.status is not None else "",
         f"raised {one_line(end.raised, 160)}" if end.raised else "",
     ]
-    parts = (("answer", end.answer), ("error", end.error), ("stderr", end.stderr if end.stderr != end.error else ""))
+    error = "error output" if end.exit_code == 0 else "error"
+    parts = (("answer", end.answer), (error, end.error), ("stderr", end.stderr if end.stderr != end.error else ""))
     boxes = [(tag("p", name, class_="soft"), tag("pre", _excerpt(said))) for name, said in parts if said.strip()]
     signs = ", ".join(part for part in [f"ended: {end.ended}", *exit_] if part)
     head = tag("summary", f"What the user saw of {turn}: {signs}")

@@ -167,7 +167,7 @@ class Injector(LinkFaults):
             if isinstance(fault, ReplyFault) and isinstance(at, AtReply) and fault.on_script is on_script:
                 altered = fault.on_answer(answer, replace(context, event=at.edited_event, kept=state.kept))
                 if altered != answer and not _edits(answer, altered):
-                    self.fired(state, "the fake provider said it", call=call)
+                    self.fired(state, "the fake provider sent it", call=call)
                 answer = altered
         return answer
 

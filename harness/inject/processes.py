@@ -137,7 +137,7 @@ class AgentHands:
 
     async def demand(self, what: Demand) -> None:
         """The runner stops the turn, or closes the client connection."""
-        self.run.fired(self.state, "the runner did it")
+        self.run.fired(self.state, "the harness did it")
         self.agent.leaves = True
         await self.agent.demands.put((what, self.state.at.after_s))
 

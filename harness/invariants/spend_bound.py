@@ -36,5 +36,7 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     found = together(each())
     if found.status != "nothing":
         return found
-    dearest = max((tally.usd for tally in ledger.turns.values() if tally.usd is not None), default=None)
-    return passed("" if dearest is None else f"the most expensive turn cost ${float(dearest):.4f}")
+    known = ((number, tally.usd) for number, tally in ledger.turns.items() if tally.usd is not None)
+    number, usd = max(known, key=lambda it: it[1], default=(0, None))
+    turn = next((it for it in history.turns if it.number == number), None)
+    return passed("" if usd is None or turn is None else f"the most expensive turn, {turn}, cost ${float(usd):.4f}")

@@ -23,6 +23,12 @@ class _Use:
     blocked: bool
     """A fault of the model's link may have blocked the request with the result."""
 
+    @property
+    def took(self) -> str:
+        """`took 2.1 s`, or how long it had run without an end when its turn was over."""
+        ended = any(self.end is end for end in (*self.use.done, *self.use.results))
+        return f"took {self.took_s:.1f} s" if ended else f"had not ended after {self.took_s:.1f} s"
+
 
 @invariant("tool_deadline")
 def tool_deadline(history: History, *, tool_s: float | None = None) -> Verdict:
@@ -38,8 +44,8 @@ def tool_deadline(history: History, *, tool_s: float | None = None) -> Verdict:
     uses = [measured for turn in history.turns for measured in _measured(history, turn)]
     if not uses:
         return nothing("no tool call ran")
-    slowest = max((it.took_s for it in uses if not it.blocked), default=None)
-    remark = "" if slowest is None else f"the slowest tool call took {slowest:.1f} s"
+    slowest = max((it for it in uses if not it.blocked), key=lambda it: it.took_s, default=None)
+    remark = "" if slowest is None else f"the slowest tool call {slowest.took}"
     if tool_s is None:
         return passed(remark)
     late = [_late(history, it, tool_s) for it in uses if it.took_s > history.stretched(tool_s)]

@@ -26,12 +26,13 @@ def tool_round_bound(history: History, *, tool_rounds: int = TOOL_ROUNDS) -> Ite
         sent = [call for call in main_calls_of(turn) if call.arrived.step > 1]
         started = [(use.step, beacon) for use in tool_uses_of(turn) for beacon in _started(use, turn)]
         rounds = max([*(call.arrived.step - 1 for call in sent), *(step for step, _ in started)], default=0)
+        until = " until it was stopped" if over(turn) is not None else ""
         if rounds > tool_rounds:
             calls = requests(call for call in sent if call.arrived.step - 1 > tool_rounds)
             beyond = calls or [beacon for step, beacon in started if step > tool_rounds]
-            yield fail(f"{turn} had {rounds} rounds of tool calls, {tool_rounds} allowed", beyond)
+            yield fail(f"{turn} had {rounds} rounds of tool calls{until}, {tool_rounds} allowed", beyond)
         elif rounds:
-            yield passed(f"{turn} had {rounds} rounds of tool calls" if rounds > 1 else "")
+            yield passed(f"{turn} had {rounds} rounds of tool calls{until}" if rounds > 1 else "")
 
 
 def _started(use: ToolUse, turn: Turn) -> Iterator[BeaconSeen]:

@@ -51,7 +51,7 @@ def timers_fired(turn: Turn, timers: Sequence[Timeout], history: History) -> Ite
     for timer in timers:
         name = _named(timer, history)
         if timer.says and re.search(timer.says, said) and not any(name in names for names in groups):
-            yield f"{turn}: it says the words of its timer {name}, but no time that was measured fits"
+            yield f"{turn}: its words name its timer {name}, but no call and no turn ended at a time that fits it"
 
 
 def _said(turn: Turn) -> str:

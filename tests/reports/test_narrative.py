@@ -99,7 +99,7 @@ def test_a_dangling_call_is_named_with_its_command_and_its_refusal():
         "No later request carried a result of tool call 1.1.1 shell (it ran to the end), "
         "1.1.2 shell (it started and did not end)."
     )
-    assert said.says("1 call refused with 400 because tool calls and results did not pair")
+    assert said.says("1 call of the recovery refused with 400 because tool calls and results did not pair")
 
 
 def _asks_after(stop: Event) -> Told:
@@ -116,8 +116,21 @@ def _asks_after(stop: Event) -> Told:
 def test_calls_after_a_deadline_are_counted():
     """Requests that start after the stop, in its turn or in none, and how many of them are paid."""
     said = _asks_after(DeadlineHit(turn=1, bound_s=1))
-    assert said.says("After the deadline at 1.00 s 2 requests came, 2 of them paid.")
+    assert said.says("After the deadline at 1.00 s 1 more request of turn 1 came, 1 of them paid.")
     assert said.says("1 request came while no turn was open.")
+
+
+def test_requests_of_the_next_message_are_not_those_after_the_stop():
+    """The agent was stopped, and works on its next message as it should."""
+
+    @started
+    def tell(telling):
+        telling.history.add(DeadlineHit(turn=1, bound_s=1))
+        telling.message(2)
+        telling.accept(telling.later(5).request(2))
+        telling.end(2)
+
+    assert told(tell).says("After the deadline at 0 s no more request of turn 1 came.")
 
 
 def test_calls_after_an_abort_are_left_to_the_invariant_that_counts_them():
@@ -128,7 +141,7 @@ def test_calls_after_an_abort_are_left_to_the_invariant_that_counts_them():
 
 def test_numbers_are_lower_bounds_if_recording_ended_before_the_agent():
     """A deadline ends the recording, and the agent still makes calls."""
-    bound = "The agent still made calls when recording ended: calls, tokens and cost are lower bounds."
+    bound = "The agent still made calls when it was stopped, or when recording ended: calls, tokens"
     assert _asks_after(DeadlineHit(turn=1, bound_s=1)).says(bound)
     assert not told(storm(5, "buggy")).says(bound)
 
@@ -170,7 +183,7 @@ def test_paid_calls_by_model_leave_out_the_recovery_message_as_the_headline_does
     ("scale", "seconds", "says"),
     [
         (1.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; a prepaid $10.00 would last 1.0 min at this rate."),
-        (60.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; in real time; the run's durations"),
+        (60.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; this is real time, and the scenario's durations"),
         (1.0, 0.01, "160 paid calls in 1.60 s, counted as 10 s: $23.62 per minute; a prepaid $10.00"),
         (1.0, 1.0, "In the most expensive 60 s: $1.48 per minute; a prepaid $10.00 would last 6.8 min at this rate."),
     ],

@@ -8,10 +8,10 @@ import pytest
 
 from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.record.events.base import Event
-from wedgehog.harness.record.events.call import HungUp, ReplyStarted, RequestRefused
+from wedgehog.harness.record.events.call import HungUp, ReplyStarted, RequestArrived, RequestRefused
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
 from wedgehog.harness.record.events.service import ChatAsked, PageAsked, PipeClosed, PipeOpened, StoreAsked, ToolAsked
-from wedgehog.harness.record.events.turn import AgentKilled, Frozen, Thawed
+from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, Frozen, Thawed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import fail, passed
 from wedgehog.harness.run.fired_timers import timers_fired
@@ -197,6 +197,25 @@ def test_the_list_keeps_its_ends_and_what_a_verdict_links_to():
     assert wanted in shown.ids
     assert len(shown.ids) == FIRST + LAST + 1
     assert len(shown.ids) + sum(gaps) == shown.total
+
+
+def test_the_list_keeps_what_came_around_the_stop_of_a_turn():
+    """A reader wants to see what the agent did just before its user stopped it, and behind that."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("endless", "agent")
+        telling.message(1)
+        for number in range(200):
+            if number == 100:
+                telling.history.add(AbortSent(turn=1))
+            telling.later(0.1).accept(telling.request(1, number + 1))
+        telling.end(1, ended="aborted")
+
+    history = _told(tell)
+    stop = next(history.of(AbortSent)).id
+    asked = [it.id for it in history.of(RequestArrived)]
+    before, behind = max(it for it in asked if it < stop), min(it for it in asked if it > stop)
+    assert {before, stop, behind} <= listed(history, (), ()).ids
 
 
 def test_only_verdicts_that_do_not_pass_mark_events():

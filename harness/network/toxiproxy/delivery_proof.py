@@ -115,16 +115,16 @@ class DownstreamWatch:
     def _suspect(self, it: SocketCount | None, now: Sockets) -> DeliveryFinding:
         if it is None or it.closed_first:
             if it is not None and it.sent == self.at:
-                return Proof(self.at, f"kernel: {self.at} bytes sent to the agent's socket, then FIN")
+                return Proof(self.at, f"kernel counts: {self.at} bytes went to the agent's socket, then FIN")
             return None if self.stalls else SocketGone(self._expected(now))
         if not self.stalls or it.sent != self.at:
             return None
         if not self.passes_nothing:
-            arrived = Proof(self.at, f"kernel: {self.at} bytes sent to the agent's socket and acknowledged")
+            arrived = Proof(self.at, f"kernel counts: {self.at} bytes reached the agent's socket")
             return None if it.unacked else arrived
         own = now.proxied.get(self.conn)
         swallowed = own is not None and own.received > self.base and not own.unread
-        return Proof(self.at, "kernel: the proxy received bytes and forwarded none") if swallowed else None
+        return Proof(self.at, "kernel counts: the proxy received bytes and forwarded none") if swallowed else None
 
     def suspects(self, cookie: int) -> bool:
         """Return whether this socket to an agent can be the faulty one: it had carried as much as the connection."""
@@ -164,7 +164,10 @@ class UpstreamWatch:
         fresh = [it for conn, it in now.proxied.items() if conn not in old or old[conn].sent == 0]
         if not came or all(it.sent != self.at for it in fresh):
             return None
-        return Proof(self.at, f"kernel: the agent sent {came[0].received} bytes, {self.at} of them were forwarded")
+        return Proof(
+            self.at,
+            f"kernel counts: of {came[0].received} bytes that the agent sent {self.at} were forwarded",
+        )
 
     def over(self, now: Sockets) -> bool:
         """Return whether the request passed completely, because it was shorter, or its connection has ended."""

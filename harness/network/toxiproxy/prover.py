@@ -183,7 +183,7 @@ class Prover:
             if strike.withdrawn.is_set():
                 return
             if self.sockets is None or any(it > base.get(cookie, 0) for cookie, it in self.sent().items()):
-                return strike.settle(Proof(None, f"{', '.join(strike.names)} was on while bytes passed"))
+                return strike.settle(Proof(None, f"bytes passed while {', '.join(strike.names)} was in place"))
 
     def sent(self) -> dict[int, int]:
         """Return the bytes sent to agents, by socket cookie."""

@@ -609,7 +609,7 @@ async def test_an_abort_is_demanded_when_its_time_has_come(rig: Any, manual_cloc
     assert it.injector.demands.empty() and not it.fired
     await manual_clock.advance(0.2)
     assert it.injector.demands.get_nowait() == ("give_up", 8)
-    assert it.fired[0].proof == "the runner did it"
+    assert it.fired[0].proof == "the harness did it"
 
 
 async def test_a_timer_that_its_turn_outran_never_fires(rig: Any, manual_clock: Any):

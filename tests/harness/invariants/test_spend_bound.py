@@ -25,7 +25,7 @@ def test_without_a_bound_the_dearest_turn_is_reported():
     tell.message()
     tell.reply(tell.ask(1), "Done", input_tokens=10, tokens=0, delivered=1)
     verdict = check("spend_bound", tell.end().seal())
-    assert (verdict.status, verdict.says) == ("pass", "the most expensive turn cost $0.3000")
+    assert (verdict.status, verdict.says) == ("pass", "the most expensive turn, turn 1, cost $0.3000")
 
 
 def test_an_unknown_price_is_inconclusive_and_never_nothing():
