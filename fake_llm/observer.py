@@ -59,6 +59,8 @@ class RequestSeen:
     session: str = ""
     websocket: bool = False
     """Whether it came as a message of a WebSocket."""
+    host: str = ""
+    """Its Host header."""
 
     def without_words(self) -> "RequestSeen":
         """Return the same without `conversation` and `body`."""
@@ -75,6 +77,7 @@ class RequestSeen:
             self.user_agent,
             self.session,
             self.websocket,
+            self.host,
         )
 
 

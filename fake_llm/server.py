@@ -182,6 +182,7 @@ class FakeLLM(Listener):
             user_agent=request.headers.get("user-agent", ""),
             session=request.session,
             websocket=request.websocket,
+            host=request.headers.get("host", ""),
         )
         self.observer.saw(seen)
         trouble = incoming.trouble

@@ -21,6 +21,7 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.call import (
     CallUnscripted,
     HungUp,
+    OpenToolCall,
     ReplyEnded,
     ReplyEnding,
     ReplyStarted,
@@ -34,6 +35,8 @@ from wedgehog.harness.run.placing import Placing, SentReply
 from wedgehog.harness.run.result_signs import has_first, is_silent, prints_first, shells_words, signs_in
 
 UNREADABLE = Conversation("", "", False, ())
+HEADER_CHARS = 200
+"""So many characters of a header are recorded."""
 CALLS_BETWEEN_LOOKS = 25
 """In virtual time, thousands of calls fit between two ticks of the runner."""
 
@@ -139,6 +142,9 @@ class Recorder:
                 conn=seen.conn.id,
                 wire=seen.wire,
                 path=seen.path,
+                method=seen.method,
+                host=seen.host[:HEADER_CHARS],
+                user_agent=seen.user_agent[:HEADER_CHARS],
                 model=talk.model,
                 stream=talk.stream,
                 websocket=seen.websocket,
@@ -155,6 +161,7 @@ class Recorder:
                 messages=len(talk.messages),
                 tools=tuple(tool.name for tool in talk.tools),
                 results=self._results(talk) + (() if place.background else self._results_in_text(talk)),
+                open_calls=self._open_calls(talk),
                 turns_seen=place.turns_seen,
                 turns_doubled=place.turns_doubled,
                 replies_seen=self._placing.replies_in(talk),
@@ -183,6 +190,11 @@ class Recorder:
             )
 
         return tuple(carried(it) for said in talk.messages for it in said.tool_results)
+
+    def _open_calls(self, talk: Conversation) -> tuple[OpenToolCall, ...]:
+        answered = {it.call_id for said in talk.messages for it in said.tool_results}
+        calls = dict.fromkeys(it.id for said in talk.messages for it in said.tool_calls)
+        return tuple(OpenToolCall(id_, self._placing.token_of_result(id_, "")) for id_ in calls if id_ not in answered)
 
     def _prints(self, token: str, text: str) -> str:
         """The tool call whose output a result has in the place of its own; else empty."""

@@ -31,6 +31,15 @@ class ToolResult:
     """Whether its text has what the command prints first; None if that is unknown."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenToolCall:
+    """A tool call of the model that a request carried without a result of it."""
+
+    id: str
+    token: str = ""
+    """`turn.step.call` of the tool call, or empty if it is unknown."""
+
+
 class RequestArrived(Event):
     """A request for the model reached the provider."""
 
@@ -38,6 +47,12 @@ class RequestArrived(Event):
     conn: int
     wire: str
     path: str
+    method: str = ""
+    """Empty if it was not recorded, like `host`."""
+    host: str = ""
+    """The request's own Host header, which may name another host than the one it reached."""
+    user_agent: str = ""
+    """Its User-Agent header, in which most SDKs name themselves and their version."""
     model: str
     stream: bool
     turn: int
@@ -61,6 +76,8 @@ class RequestArrived(Event):
     messages: int = 0
     tools: tuple[str, ...] = ()
     results: tuple[ToolResult, ...] = ()
+    open_calls: tuple[OpenToolCall, ...] | None = None
+    """Tool calls in its messages without a result; None if this was not recorded."""
     turns_seen: tuple[int, ...] = ()
     """Turns whose markers the conversation contains."""
     turns_doubled: tuple[int, ...] = ()

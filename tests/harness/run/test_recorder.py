@@ -14,7 +14,7 @@ import pytest
 from freezegun import freeze_time
 
 from wedgehog.fake_llm import observer as fact
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall, Usage
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.inject.limited_reply import LimitKind, PartialDelivery
@@ -124,7 +124,11 @@ class Rig:
 
     def asks(self, call: int = 1, talk: Conversation | None = None, method: str = "POST", conn: Any = CONN) -> None:
         self.recorder.saw(
-            fact.RequestSeen(call, conn, "anthropic", "/v1/messages", method, "k1", talk, b"{}" * call, 2 * call)
+            fact.RequestSeen(
+                *(call, conn, "anthropic", "/v1/messages", method, "k1", talk, b"{}" * call, 2 * call),
+                user_agent="sdk/1" + "x" * 300,
+                host="llm.test:80",
+            )
         )
 
     def accepted(self, call: int = 1, edited: tuple[str, ...] = (), **more: Any) -> None:
@@ -198,6 +202,15 @@ def test_a_request_is_recorded_with_its_place_its_shape_and_the_results_it_carri
     assert (arrived.model, arrived.stream, arrived.tools, arrived.key) == ("claude", True, ("bash",), "k1")
     assert [(r.token, r.chars, r.is_error) for r in arrived.results] == [("1.1.1", 2, False), ("", 0, True)]
     assert arrived.body_hash == sha256(rig.bodies[0]).hexdigest()[:16]
+
+
+def test_a_request_is_recorded_with_its_method_its_host_and_the_tool_calls_without_a_result(rig: Rig):
+    """An answered call is not open; a call of which nothing else is known is named by its id on the wire."""
+    said = Message("assistant", tool_calls=tuple(ToolCallSeen(id_, "bash", "{}") for id_ in ("t1", "t2", "other")))
+    rig.asks(1, replace(TALK, messages=(said, *TALK.messages)))
+    (arrived,) = rig.of(RequestArrived)
+    assert (arrived.method, arrived.host, len(arrived.user_agent)) == ("POST", "llm.test:80", 200)
+    assert [(it.id, it.token) for it in arrived.open_calls] == [("t2", "1.1.1"), ("other", "")]
 
 
 def test_a_body_that_cannot_be_read_is_still_a_request(rig: Rig):
