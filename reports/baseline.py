@@ -95,6 +95,13 @@ def world_of(campaign: StoredCampaign) -> str:
     return next((run.judgement.world for run in campaign.runs), "")
 
 
+def settings_of(campaign: StoredCampaign) -> Baseline:
+    """A baseline without results: in which world a campaign was played, and the date of its prices."""
+    return Baseline.model_validate(
+        {"world": world_of(campaign) or None, "prices": str(campaign.facts.get("prices", ""))}
+    )
+
+
 def _of_another_version(wrote: str) -> bool:
     return bool(wrote) and wrote.split(".")[:2] != version("wedgehog").split(".")[:2]
 

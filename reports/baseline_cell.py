@@ -1,6 +1,6 @@
 """The results of one scenario and agent as a baseline keeps them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -12,8 +12,8 @@ from wedgehog.reports.played_cells import DECIDED, PlayedCell
 LARGEST = 999_999
 """Of every number in the file; a larger one is damage."""
 Number = Annotated[int | float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
-Numbers = Number | list[Number] | Literal["unknown"]
-"""One number, if all repeats have the same; `unknown`: it was not measured."""
+Numbers = Number | list[Number | None] | Literal["unknown"]
+"""One number, if all repeats have the same; `unknown`: it was not measured. None: a repeat does not have it."""
 TIMES = ("start_s", "turn_s", "other_turns_s")
 CALLS = ("paid_calls", "recovery_calls")
 COSTS = ("usd", "recovery_usd")
@@ -21,6 +21,12 @@ DIGITS: Mapping[str, int] = dict.fromkeys(CALLS, 0) | dict.fromkeys(COSTS, 6) | 
 """The measured keys of a cell, and how many decimals are written."""
 NOT_IN_EACH_REPEAT = ("start_s", "recovery_calls", "recovery_usd")
 """A repeat without a request has no start, and one without a recovery message no cost of it."""
+
+FAILED = {"known", "failed"}
+ADDED_LATER = ("start_s", "other_turns_s", "recovery_calls", "bound_s", "level")
+"""Keys of a cell that older files do not have."""
+ORDER = "order"
+"""Older files do not say which numbers of a result that varies are of passed repeats."""
 
 
 class Strict(BaseModel):
@@ -41,6 +47,8 @@ class BaselineCell(Strict):
     expected_fails: Annotated[int, Field(ge=0, le=LARGEST)] = 0
     """How many of the passed repeats are fails that the scenario expects; older files do not say."""
     violated: list[str] = []
+    always_violated: list[str] | None = None
+    """What each failed repeat violates. None: none failed, or the file is of before it was kept."""
     paid_calls: Numbers
     usd: Numbers
     start_s: Numbers | None = None
@@ -66,6 +74,7 @@ class BaselineCell(Strict):
             repeats=cell.decided,
             expected_fails=cell.expected_fails,
             violated=list(cell.violated),
+            always_violated=_listed(cell.always_violated) if set(results) & FAILED else None,
             bound_s=cell.bound_s,
             level=cell.level,
             **{name: _folded(cell, name) for name in DIGITS},
@@ -79,6 +88,9 @@ class BaselineCell(Strict):
             dict(self._results),
             self.expected_fails,
             tuple(self.violated),
+            self._always_violated,
+            passed_with=self._passed_with,
+            not_kept=tuple(self._not_kept()),
             paid_calls=self._unfolded("paid_calls"),
             usd=self._unfolded("usd"),
             turn_s=self._unfolded("turn_s"),
@@ -96,11 +108,46 @@ class BaselineCell(Strict):
             return {self.result: self.repeats}
         return {str(name): number for name, number in self.result.items()}
 
+    @property
+    def _always_violated(self) -> tuple[str, ...] | None:
+        failed = self.repeats - self._passed
+        if self.always_violated is None and failed and (failed > 1 or self.expected_fails):
+            return None
+        return tuple(self.violated if failed and self.always_violated is None else self.always_violated or ())
+
+    @property
+    def _passed(self) -> int:
+        return self._results.get("passed", 0)
+
+    @property
+    def _varies(self) -> bool:
+        return 0 < self._passed < self.repeats
+
+    @property
+    def _passed_with(self) -> Mapping[str, int]:
+        lists = {name: getattr(self, name) for name in NOT_IN_EACH_REPEAT}
+        whole = {name: it for name, it in lists.items() if isinstance(it, list) and len(it) == self.repeats}
+        return {name: sum(value is not None for value in it[: self._passed]) for name, it in whole.items()}
+
+    def _not_kept(self) -> Iterator[str]:
+        """Which keys an older file does not have, and ORDER if it is not known of which repeats some numbers are."""
+        yield from (name for name in ADDED_LATER if getattr(self, name) is None)
+        if any(self._of_unknown_repeats(name) for name in DIGITS):
+            yield ORDER
+
+    def _of_unknown_repeats(self, name: str) -> bool:
+        """Whether it is not known which numbers are of passed repeats: an older file has them in another order."""
+        value = getattr(self, name)
+        has_order = self.level is not None or self.always_violated is not None
+        return self._varies and isinstance(value, list) and not (has_order and len(value) == self.repeats)
+
     def _unfolded(self, name: str) -> tuple[float, ...]:
         value: Numbers | None = getattr(self, name)
-        if value is None or value == "unknown":
+        if value is None or value == "unknown" or self._of_unknown_repeats(name):
             return ()
-        return tuple(value) if isinstance(value, list) else (float(value),) * self.repeats
+        if isinstance(value, list):
+            return tuple(it for it in value if it is not None)
+        return (float(value),) * self.repeats
 
     @model_validator(mode="after")
     def _fits_its_repeats(self) -> Self:
@@ -118,15 +165,34 @@ class BaselineCell(Strict):
 
     def _wrong_length(self, name: str) -> str:
         values = getattr(self, name)
-        fewest = 1 if name in NOT_IN_EACH_REPEAT else self.repeats
-        if not isinstance(values, list) or fewest <= len(values) <= self.repeats:
+        if not isinstance(values, list):
             return ""
-        return f"'{name}': expected one number, or one for each of {self.repeats} repeats, found {len(values)}"
+        fewest, found = 1 if name in NOT_IN_EACH_REPEAT else self.repeats, sum(it is not None for it in values)
+        if fewest <= found and len(values) <= self.repeats:
+            return ""
+        return f"'{name}': expected one number, or one for each of {self.repeats} repeats, found {found}"
 
 
 def _folded(cell: PlayedCell, name: str) -> Numbers:
-    """One number only if every repeat has it, so that the file tells how many have one."""
+    """One number only if every repeat has it, so that the file tells how many have one.
+
+    Of a result that varies, a missing one is null, so that the file tells which are of passed repeats.
+    """
     rounded = [round(value, DIGITS[name] or None) for value in getattr(cell, name)]
     if not rounded or (len(rounded) < cell.decided and name not in NOT_IN_EACH_REPEAT):
         return "unknown"
-    return rounded[0] if len(rounded) == cell.decided and len(set(rounded)) == 1 else rounded
+    if len(rounded) == cell.decided:
+        return rounded[0] if len(set(rounded)) == 1 else [*rounded]
+    passed, failed = cell.results.get("passed", 0), cell.decided - cell.results.get("passed", 0)
+    with_it = cell.passed_with.get(name)
+    if not (passed and failed) or with_it is None:
+        return [*rounded]
+    return [*_filled(rounded[:with_it], passed), *_filled(rounded[with_it:], failed)]
+
+
+def _filled(values: Sequence[float], number: int) -> list[float | None]:
+    return [*values, *[None] * (number - len(values))]
+
+
+def _listed(names: Iterable[str] | None) -> list[str] | None:
+    return None if names is None else list(names)

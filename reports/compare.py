@@ -5,14 +5,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wedgehog.harness.record.store import check_run_folder, safe_name
-from wedgehog.reports.baseline import Baseline, read_baseline, world_of
-from wedgehog.reports.campaign_folder import StoredCampaign, load
+from wedgehog.reports.baseline import Baseline, read_baseline, settings_of
+from wedgehog.reports.baseline_cell import TIMES
+from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference
 from wedgehog.reports.differences import differences, unchanged, unfinished
-from wedgehog.reports.levels import level_notes
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Categorize, Key, PlayedCell, cells_of
+from wedgehog.reports.quantities import QUANTITIES
 from wedgehog.reports.result_category import result_category, verdict_category
+from wedgehog.reports.side_notes import side_notes
 from wedgehog.reports.totals import total_lines
 from wedgehog.reports.words import many, one_line
 
@@ -48,7 +50,7 @@ def _side(name: str, within: Path, category: Categorize) -> ComparedSide:
         check_run_folder(place)
         campaign = load(place.resolve())
         found = unfinished(campaign, campaign.unfinished)
-        return _played(name, cells_of(campaign, category), _settings(campaign), found)
+        return _played(name, cells_of(campaign, category), settings_of(campaign), found)
     if place.is_file():
         baseline = read_baseline(place)
         return _played(name, baseline.played, baseline)
@@ -68,10 +70,6 @@ def _shown(name: str) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else path.name
 
 
-def _settings(campaign: StoredCampaign) -> Baseline:
-    return Baseline.model_validate({"world": world_of(campaign) or None})
-
-
 def _played(
     name: str, cells: Mapping[Key, PlayedCell], settings: Baseline, open_runs: Iterable[Difference] = ()
 ) -> ComparedSide:
@@ -88,7 +86,7 @@ def _of_agent(name: str, agent: str, folder: Path, category: Categorize) -> Comp
         agents = ", ".join(sorted({found for _, found in whole})) or "no agent"
         raise ValueError(f"{name}: no run's folder, and no agent of {folder}, which has {agents}")
     open_runs = [run for run in campaign.unfinished if _may_be_of(agent, run.folder)]
-    return ComparedSide(_shown(name), cells, tuple(unfinished(campaign, open_runs)), _settings(campaign))
+    return ComparedSide(_shown(name), cells, tuple(unfinished(campaign, open_runs)), settings_of(campaign))
 
 
 def _may_be_of(agent: str, folder: Path) -> bool:
@@ -108,29 +106,31 @@ def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:
 
 
 def _alike(before: ComparedSide, after: ComparedSide) -> tuple[dict[Key, PlayedCell], dict[Key, PlayedCell]]:
-    """The cells of both sides, with the same names for agents that stand for each other."""
+    """The cells of both sides, with the same names for agents that stand for each other where both have a cell."""
     names = _matched(before.agents, after.agents)
+    both = [(s, old) for s, old in before.cells if old in names and (s, names[old]) in after.cells]
     return (
-        _renamed(before.cells, {old: _pair(old, new) for old, new in names.items()}),
-        _renamed(after.cells, {new: _pair(old, new) for old, new in names.items()}),
+        _renamed(before.cells, {(s, old): _pair(old, names[old]) for s, old in both}),
+        _renamed(after.cells, {(s, names[old]): _pair(old, names[old]) for s, old in both}),
     )
 
 
 def _matched(before: tuple[str, ...], after: tuple[str, ...]) -> dict[str, str]:
-    """The agents that have another name on the other side, with that name."""
+    """The agents that have another name on the other side, with that name. Each stands for one at most."""
     if len(before) == len(after) == 1 and before != after:
         return {before[0]: after[0]}
     by_runtime = {agent.partition("@")[0]: agent for agent in after if agent not in before}
-    alone = (agent for agent in before if agent not in after)
-    return {agent: by_runtime[name] for agent in alone if (name := agent.partition("@")[0]) in by_runtime}
+    alone = {agent.partition("@")[0]: agent for agent in before if agent not in after}
+    return {agent: by_runtime[name] for name, agent in alone.items() if name in by_runtime}
 
 
 def _pair(old: str, new: str) -> str:
     return f"{old} → {new}"
 
 
-def _renamed(cells: Mapping[Key, PlayedCell], names: Mapping[str, str]) -> dict[Key, PlayedCell]:
-    return {(s, names.get(a, a)): replace(cell, agent=names.get(a, a)) for (s, a), cell in cells.items()}
+def _renamed(cells: Mapping[Key, PlayedCell], names: Mapping[Key, str]) -> dict[Key, PlayedCell]:
+    renamed = (replace(cell, agent=names.get(key, key[1])) for key, cell in cells.items())
+    return {(cell.scenario, cell.agent): cell for cell in renamed}
 
 
 # ---- words
@@ -140,7 +140,7 @@ def compare_lines(before: ComparedSide, after: ComparedSide, found: list[Differe
     """The totals of both sides, one line per difference, and the sum."""
     for side in (before, after):
         yield from (f"{side.name}: {line}" for line in _totals(side))
-    yield from _settings_apart(before, after)
+    yield from (f"note: {note}" for note in _notes(before, after, found))
     yield ""
     for it in found:
         yield f"{KIND_SIGNS[it.kind]} {KIND_WORDS[it.kind]}: {it.where}: {one_line(it.says)}"
@@ -153,7 +153,7 @@ def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Diff
     yield ""
     for side in (before, after):
         yield from (f"- {escaped(side.name)}: {escaped(line)}" for line in _totals(side))
-    yield from (f"- {line}" for line in _settings_apart(before, after))
+    yield from (f"- Note: {escaped(note)}" for note in _notes(before, after, found))
     yield ""
     if found:
         yield from ("| | scenario | agent | what |", "| --- | --- | --- | --- |")
@@ -163,12 +163,13 @@ def compare_markdown(before: ComparedSide, after: ComparedSide, found: list[Diff
     yield from ("", escaped(_sum(before, after, found)))
 
 
-def _settings_apart(before: ComparedSide, after: ComparedSide) -> Iterator[str]:
-    one, other = before.settings.world, after.settings.world
-    if one and other and one != other:
-        yield f"played in the worlds {one} and {other}: times are not compared"
+def _notes(before: ComparedSide, after: ComparedSide, found: Iterable[Difference]) -> Iterator[str]:
     old, new = _alike(before, after)
-    yield from level_notes([(old[key], new[key]) for key in old if key in new])
+    pairs = [(old[key], new[key]) for key in old if key in new]
+    yield from side_notes(before.settings, after.settings, pairs, (before.name, after.name))
+    times = [QUANTITIES[name].name for name in TIMES]
+    if after.settings.cells and any(it.kind == "worse" and any(name in it.says for name in times) for it in found):
+        yield f"{after.name} is a baseline, which keeps no waits for a processor: they may explain a longer time"
 
 
 def _totals(side: ComparedSide) -> Iterator[str]:

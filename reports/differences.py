@@ -12,6 +12,7 @@ from wedgehog.reports.quantities import QUANTITIES, Quantity
 from wedgehog.reports.result_differences import one_sided, result_differences
 from wedgehog.reports.tested_numbers import TOGETHER, tested_numbers
 from wedgehog.reports.turn_bounds import is_cut_by_another_bound
+from wedgehog.reports.unknown_costs import unknown_costs
 
 
 def differences(
@@ -23,6 +24,7 @@ def differences(
     """All differences, one per cell and kind, the worst first. Both mappings have the same names for the same cells."""
     both = [(before[key], after[key]) for key in after if key in before]
     found = [*one_sided(before, after), *(it for pair in both for it in result_differences(*pair))]
+    found += unknown_costs(both)
     both, compared = [pair for pair in both if not is_cut_by_another_bound(*pair)], list(quantities)
     for better in (False, True):
         alike = alike_repeats(both, better=better)

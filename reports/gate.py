@@ -1,19 +1,19 @@
 """The gate: a run against its baseline. Its exit code, and its words for a terminal, a pull request, CI and GitHub."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from wedgehog.reports.baseline import Baseline, world_of
-from wedgehog.reports.campaign_folder import StoredCampaign, load
+from wedgehog.reports.baseline import Baseline, settings_of, world_of
+from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference, DifferenceKind
 from wedgehog.reports.differences import differences, exit_code, unchanged, unfinished
-from wedgehog.reports.levels import level_notes
 from wedgehog.reports.markdown import escaped
 from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
-from wedgehog.reports.turn_bounds import Pair, bound_notes
+from wedgehog.reports.side_notes import side_notes
+from wedgehog.reports.turn_bounds import Pair
 from wedgehog.reports.words import clean, many, one_line
 
 MOST_LINES = 60
@@ -21,14 +21,7 @@ MOST_LINES = 60
 MOST_CHARS = 300
 """The most characters of a sentence in it, and of an annotation."""
 NOTHING_PLAYED = "the run"
-ADDED_LATER = {
-    "start_s": "starts",
-    "other_turns_s": "turns beside the longest",
-    "recovery_calls": "calls and cost of recovery messages",
-    "bound_s": "bounds of turns",
-    "level": "levels of verdicts",
-}
-"""Keys of a cell that older baselines do not have, in words."""
+NAMES = ("the baseline", "this run")
 WORDS = {**KIND_WORDS, "new": "without a baseline", "gone": "not played"}
 _ANNOTATIONS: dict[DifferenceKind, str] = {
     "worse": "error",
@@ -72,37 +65,14 @@ def gate(folder: Path, baseline: Baseline) -> GateResult:
     found += unfinished(campaign, campaign.unfinished)
     if not cells and not campaign.unfinished:
         found.append(Difference(NOTHING_PLAYED, "", "undecided", "nothing was played that the gate could compare"))
-    return GateResult(tuple(found), tuple(cells), tuple(_notes(campaign, cells, baseline)))
+    return GateResult(
+        tuple(found), tuple(cells), tuple(side_notes(baseline, settings_of(campaign), _pairs(cells, baseline), NAMES))
+    )
 
 
 def _pairs(cells: Mapping[Key, PlayedCell], baseline: Baseline) -> list[Pair]:
     before = baseline.played
     return [(before[key], cell) for key, cell in cells.items() if key in before]
-
-
-def _not_kept(pairs: Iterable[Pair], baseline: Baseline) -> Iterator[str]:
-    """What this run measured and an older baseline does not have."""
-    stored = baseline.by_key
-    kept = [(stored[old.scenario, old.agent], new) for old, new in pairs]
-    for name, words in ADDED_LATER.items():
-        if any(getattr(old, name) is None and getattr(new, name) for old, new in kept):
-            yield words
-
-
-def _notes(campaign: StoredCampaign, cells: Mapping[Key, PlayedCell], baseline: Baseline) -> Iterator[str]:
-    world, prices = world_of(campaign), str(campaign.facts.get("prices", ""))
-    if baseline.world and world and baseline.world != world:
-        yield f"the baseline was played in the world {baseline.world}, this run in {world}: times are not compared"
-    pairs = _pairs(cells, baseline)
-    if missing := list(_not_kept(pairs, baseline)):
-        yield (
-            f"the baseline was written before all of this was kept in it: {' and '.join(missing)} are not compared; "
-            "`wedgehog baseline RUN --into FILE` adds them"
-        )
-    yield from bound_notes(pairs)
-    yield from level_notes(pairs)
-    if baseline.prices and prices and baseline.prices != prices:
-        yield f"the prices are of {prices}, those of the baseline of {baseline.prices}: a cost can differ by that alone"
 
 
 def gate_lines(result: GateResult) -> Iterator[str]:

@@ -26,13 +26,23 @@ def write(campaign: StoredCampaign, table: Sequence[RunRow], path: Path) -> None
 _BREAK = "\u200b"
 """A character without a width: GitHub looks for names, numbers and addresses after the markup, so a `\\` hides none."""
 _SEEN_BY_GITHUB = re.compile(r"@|#(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+_COMMIT = re.compile(r"(?<![0-9a-z])[0-9a-f]{7,}(?![0-9a-z])", re.IGNORECASE)
+"""GitHub links seven or more digits of a commit's hash."""
+_DOLLAR = "<span>&#36;</span>"
+"""Never the start of a formula: GitHub looks for two `$` in one piece of text, GitLab for the character itself."""
 
 
 def escaped(text: str) -> str:
-    """`text` on one line, without effect: no cell ends, no tag or link begins, no user or issue is mentioned."""
+    """`text` on one line, without effect: no cell ends, no tag, link or formula begins, no user or issue is named."""
     plain = _SEEN_BY_GITHUB.sub(rf"\g<0>{_BREAK}", one_line(text, 400))
+    plain = _COMMIT.sub(_broken, plain)
     plain = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_{}\[\]()#!|~])", r"\\\1", plain)
+    return re.sub(r"([\\`*_{}\[\]()#!|~])", r"\\\1", plain).replace("$", _DOLLAR)
+
+
+def _broken(digits: re.Match[str]) -> str:
+    """In pieces of six, of which none is a hash."""
+    return re.sub(r".{6}(?=.)", rf"\g<0>{_BREAK}", digits[0])
 
 
 def code(text: str) -> str:

@@ -32,31 +32,43 @@ class _Decision:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it differs by the test, or by the margin; all cells together have only the test."""
+        """Whether it differs by the test, or by the margin.
+
+        All cells together have only the test; so have failed repeats beside passed ones, which vary more.
+        """
         it = self.number
-        by_margin = not self.can_decide and not it.is_pool and it.beyond_margin
+        by_margin = not self.can_decide and not it.is_pool and not it.of and it.beyond_margin
         return it.over_floor and (self.is_real or by_margin)
 
     @property
     def has_too_few(self) -> bool:
-        """Whether it is higher, and the repeats can't decide."""
+        """Whether it is higher, and the repeats can't decide; of failed repeats beside passed ones, by the margin."""
         it = self.number
+        if it.of and not it.beyond_margin:
+            return False
         return it.over_floor and not (self.can_decide or it.is_pool or it.better) and it.test.least_p < 1
 
     def difference(self) -> Difference | None:
         """What it shows, if anything."""
         if self.is_sure:
-            why = f"p = {self.number.test.p:.2g}" if self.is_real else "beyond the margin"
-            return _difference(self.number, "better" if self.number.better else "worse", why)
+            return self._sure()
+        if self.number.doubt:
+            return None
         if self.grew_by_waits:
             return _difference(self.number, "maybe", _of_waits(self.number))
         return _difference(self.number, "maybe", _too_few(self.number, self.needed)) if self.has_too_few else None
+
+    def _sure(self) -> Difference | None:
+        it, why = self.number, f"p = {self.number.test.p:.2g}" if self.is_real else "beyond the margin"
+        if it.doubt:
+            return None if it.better else _difference(it, "maybe", f"{why}, but {it.doubt}")
+        return _difference(it, "better" if it.better else "worse", why)
 
 
 def number_differences(tested: Sequence[TestedNumber], rate: float) -> Iterator[Difference]:
     """What is worse (or better) in one cell, and where no cell shows it, in all cells of an agent together."""
     decisions = _decisions(tested, rate)
-    cells = [it for it in decisions if not it.number.is_pool]
+    cells = [it for it in decisions if not it.number.is_pool and not it.number.is_aside]
     named = {it.number.what for it in cells if it.is_sure}
     waited = {it.number.what for it in cells if it.grew_by_waits}
     for it in decisions:
@@ -90,6 +102,6 @@ def _too_few(it: TestedNumber, needed: int | None) -> str:
 def _difference(it: TestedNumber, kind: DifferenceKind, why: str) -> Difference:
     old, new = median(it.old), median(it.new)
     change = f", {new / old - 1:+.0%}" if old else ""
-    says = f"{it.quantity.name} {it.quantity.words(old)} → {it.quantity.words(new)}{change} ({why})"
+    says = f"{it.name} {it.quantity.words(old)} → {it.quantity.words(new)}{change} ({why})"
     ratio = median(it.high) / median(it.low) if median(it.low) else 100.0
     return Difference(it.scenario, it.agent, kind, says, min(ratio, 100.0))

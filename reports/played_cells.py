@@ -19,6 +19,10 @@ Key = tuple[str, str]
 DECIDED: tuple[ResultCategory, ...] = ("passed", "known", "failed")
 """Results of a run that was judged, from best to worst. Only such runs are measured."""
 UNDECIDED: tuple[ResultCategory, ...] = ("inconclusive", "error")
+STARTS = ("start_s", "start_least_s")
+"""A repeat without a request has none."""
+RECOVERIES = ("recovery_calls", "recovery_usd")
+"""A repeat without a recovery message has none."""
 
 Categorize = Callable[[Judgement], ResultCategory]
 """`result_category`, or `verdict_category` where the verdict counts whatever is expected."""
@@ -38,8 +42,8 @@ class PlayedCell:
     expected_fails: int = 0
     """How many of the passed repeats are fails that the scenario expects."""
     violated: tuple[str, ...] = ()
-    always_violated: tuple[str, ...] = ()
-    """What each failed repeat violates; not kept in a baseline."""
+    always_violated: tuple[str, ...] | None = ()
+    """What each failed repeat violates, known failures included; None: an older baseline does not say it."""
     paid_calls: tuple[float, ...] = ()
     usd: tuple[float, ...] = ()
     turn_s: tuple[float, ...] = ()
@@ -54,6 +58,10 @@ class PlayedCell:
     start_s: tuple[float, ...] = ()
     """One per decided repeat that has a start; a repeat without a request has none."""
     start_least_s: tuple[float, ...] = ()
+    passed_with: Mapping[str, int] = field(default_factory=dict)
+    """Of numbers that not each repeat has: how many of them are of passed repeats."""
+    not_kept: tuple[str, ...] = ()
+    """What the baseline of this cell does not have, because it is older."""
     bound_s: float | None = None
     """The time that a turn may take; None: not known, or not the same for all repeats."""
     level: Level | None = None
@@ -116,9 +124,10 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         by_result.setdefault(category(run.judgement), run)
     best_first = [run for result in DECIDED for run in runs if category(run.judgement) == result]
     decided = [numbers[run.folder] for run in best_first if numbers[run.folder].recorded]
+    passed = {id(numbers[run.folder]) for run in best_first if category(run.judgement) == "passed"}
     rows, started = [it.columns for it in decided], [it for it in decided if it.columns["start_s"] is not None]
     recovered = [it for it in decided if it.recovery_calls is not None]
-    failed = [run.judgement for run in runs if category(run.judgement) == "failed"]
+    failed = [run.judgement for run in runs if category(run.judgement) in ("known", "failed")]
     return PlayedCell(
         *key,
         results=Counter(category(run.judgement) for run in runs),
@@ -135,10 +144,12 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         recovery_usd=_whole([it.recovery_usd for it in recovered]),
         start_s=_column([it.columns for it in started], "start_s"),
         start_least_s=_whole([it.start_least_s for it in started]),
+        passed_with=dict.fromkeys(STARTS, sum(id(it) in passed for it in started))
+        | dict.fromkeys(RECOVERIES, sum(id(it) in passed for it in recovered)),
         bound_s=_common({it.bound_s for it in decided}),
         level=_one_level({run.judgement.level for run in best_first}),
         says={result: run.judgement.says for result, run in by_result.items()},
-        as_expected=_all_as_expected({judged.as_expected for judged in failed}),
+        as_expected=_all_as_expected({it.judgement.as_expected for it in runs if category(it.judgement) == "failed"}),
     )
 
 

@@ -56,8 +56,9 @@ def _result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Diffe
         return
     if before.worst != after.worst:
         yield _another_result(before, after)
-    elif after.worst == "failed":
+    elif after.worst in ("known", "failed"):
         yield from _other_violations(before, after)
+    if before.worst == after.worst == "failed":
         yield from () if is_cut else _another_share(before, after)
 
 
@@ -114,12 +115,19 @@ def _shares(before: PlayedCell, after: PlayedCell) -> str:
 
 def _other_violations(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
     """Both failed, and now in each failed repeat by what no repeat violated before."""
-    new = sorted(set(after.always_violated) - set(before.violated))
-    if new and before.violated:
+    is_told = after.always_violated is not None
+    new = sorted(set(after.violated if after.always_violated is None else after.always_violated) - set(before.violated))
+    if not new or not before.violated:
+        return
+    says = f"failed by {', '.join(before.violated)} before, now also by {', '.join(new)}"
+    if after.worst == "known":
+        yield _difference(after, "known", f"{says}{_because(after, 'known')}", 800.0)
+    elif not is_told:
+        yield _difference(after, "maybe", f"{says} (an older baseline does not say in how many repeats)", 800.0)
+    else:
         fewest = min(before.results.get("failed", 0), after.results.get("failed", 0))
-        says = f"failed by {', '.join(before.violated)} before, now also by {', '.join(new)}{_because(after, 'failed')}"
         sure = fewest >= FEW or (before.as_expected is True and after.as_expected is False)
-        yield _difference(after, "worse" if sure else "maybe", says, 800.0)
+        yield _difference(after, "worse" if sure else "maybe", f"{says}{_because(after, 'failed')}", 800.0)
 
 
 def _undecided(cell: PlayedCell) -> Iterator[Difference]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from wedgehog.reports.played_cells import Key, PlayedCell
+from wedgehog.reports.alike_repeats import AlikeRepeats
+from wedgehog.reports.played_cells import Key
 from wedgehog.reports.quantities import Quantity
 from wedgehog.reports.rank_test import RankTest, pooled_test, rank_test
 
@@ -30,6 +31,10 @@ class TestedNumber:
     """The waits for a processor in the values of the higher side."""
     test: RankTest
     better: bool
+    of: str = ""
+    """`failed repeats`, where passed ones are compared too."""
+    doubt: str = ""
+    """Why a higher number may be no fault of the agent."""
 
     @property
     def low(self) -> Sequence[float]:
@@ -40,6 +45,16 @@ class TestedNumber:
     def high(self) -> Sequence[float]:
         """The side that is tested for being higher."""
         return self.old if self.better else self.new
+
+    @property
+    def name(self) -> str:
+        """`paid calls`, or `paid calls of failed repeats`."""
+        return f"{self.quantity.name} of {self.of}" if self.of else self.quantity.name
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether it is left out where all cells are added up."""
+        return bool(self.of or self.doubt)
 
     @property
     def what(self) -> Key:
@@ -70,17 +85,14 @@ class TestedNumber:
         return high >= times * low and high - low >= margin
 
 
-def tested_numbers(
-    both: Iterable[tuple[PlayedCell, PlayedCell]], quantities: Sequence[Quantity], *, better: bool
-) -> list[TestedNumber]:
+def tested_numbers(both: Iterable[AlikeRepeats], quantities: Sequence[Quantity], *, better: bool) -> list[TestedNumber]:
     """The tests whether the new side is higher (`better`: lower), those of all cells of an agent at the end."""
-    every = [it for pair in both for it in _tested(*pair, quantities, better=better)]
+    every = [it for alike in both for it in _tested(alike, quantities, better=better)]
     return [*(it for it in every if not it.quantity.together), *_together(every)]
 
 
-def _tested(
-    before: PlayedCell, after: PlayedCell, quantities: Iterable[Quantity], *, better: bool
-) -> Iterator[TestedNumber]:
+def _tested(alike: AlikeRepeats, quantities: Iterable[Quantity], *, better: bool) -> Iterator[TestedNumber]:
+    before, after = alike.before, alike.after
     first, second = (after, before) if better else (before, after)
     for quantity in quantities:
         low, high = quantity.of(first), quantity.of(second)
@@ -88,7 +100,8 @@ def _tested(
             old, new, least = quantity.of(before), quantity.of(after), quantity.least(second)
             test = _test(quantity, low, high)
             waits = quantity.waits(second) or [0.0] * len(high)
-            yield TestedNumber(after.scenario, after.agent, quantity, old, new, least, waits, test, better)
+            place, told = (after.scenario, after.agent), (alike.of, alike.doubt)
+            yield TestedNumber(*place, quantity, old, new, least, waits, test, better, *told)
 
 
 def _test(quantity: Quantity, low: Sequence[float], high: Sequence[float]) -> RankTest:
@@ -101,7 +114,7 @@ def _test(quantity: Quantity, low: Sequence[float], high: Sequence[float]) -> Ra
 def _together(tested: Iterable[TestedNumber]) -> Iterator[TestedNumber]:
     """Each quantity of all cells of an agent: the sum of their medians, or the mean of each repeat."""
     groups: dict[tuple[str, str], list[TestedNumber]] = {}
-    for it in (it for it in tested if it.quantity.pooled):
+    for it in (it for it in tested if it.quantity.pooled and not it.is_aside):
         groups.setdefault((it.agent, it.quantity.name), []).append(it)
     for alike in groups.values():
         if len(alike) > 1:

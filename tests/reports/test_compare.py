@@ -10,13 +10,14 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.commands.cli import app
 from wedgehog.reports import write_folder
+from wedgehog.reports.baseline import write_baseline
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.played_cells import PlayedCell
 from wedgehog.reports.terminal import print_campaign
 from wedgehog.reports.totals import side_by_side, total_lines
 
 from .conftest import Campaign, judgement
-from .test_gate import calls, today, yesterday
+from .test_gate import baseline_of, calls, today, yesterday
 
 LATE = {"violated": ("turn_deadline",), "says": "turn 1 took 9.0 s, 5.0 s allowed"}
 
@@ -282,7 +283,10 @@ def test_times_of_two_worlds_are_not_compared(tmp_path):
     """A virtual second is no real one."""
     before = _stored(tmp_path / "a.yaml", "sim", 1.0)
     ran = compared(before, _stored(tmp_path / "b.yaml", "live", 9.0))
-    assert ran.exit_code == 0 and "played in the worlds sim and live: times are not compared" in ran.stdout
+    assert (
+        ran.exit_code == 0
+        and "a.yaml was played in the world sim, b.yaml in live: times are not compared" in ran.stdout
+    )
     assert compared(before, _stored(tmp_path / "c.yaml", "sim", 9.0)).exit_code == 1
 
 
@@ -293,3 +297,67 @@ def test_the_floors_of_the_first_stored_baseline_count(tmp_path, floors):
     before = _stored(tmp_path / "a.yaml", "live", 1.0, **more["before"])
     after = _stored(tmp_path / "b.yaml", "live", 9.0, **more["after"])
     assert compared(before, after).exit_code == (0 if floors == "before" else 1)
+
+
+def failing(folder: Path, *violated: str) -> Campaign:
+    """Three repeats that fail by these invariants."""
+    campaign = Campaign(folder)
+    for repeat in (1, 2, 3):
+        campaign.run(judgement("s", "mine", "fail", violated=violated, says="no word", repeat=repeat), calls(1))
+    return campaign
+
+
+def test_a_baseline_as_the_later_side_tells_of_a_new_violation_too(tmp_path):
+    """Which violations each failed repeat has is kept in it."""
+    before, after = failing(tmp_path / "a", "turn_deadline"), failing(tmp_path / "b", "said_once", "turn_deadline")
+    write_baseline(baseline_of(after), tmp_path / "b.yaml")
+    ran = compared(before.folder, tmp_path / "b.yaml")
+    assert ran.exit_code == 1
+    assert "✗ worse: s, mine: failed by turn_deadline before, now also by said_once" in ran.stdout
+
+
+def test_an_older_baseline_as_the_later_side_says_what_it_does_not_know(tmp_path):
+    """It has all violations of all repeats together."""
+    sides = [
+        _stored_cells(tmp_path / name, mine={"result": "failed", "violated": violated})
+        for name, violated in (("a.yaml", ["turn_deadline"]), ("b.yaml", ["said_once", "turn_deadline"]))
+    ]
+    ran = compared(*sides)
+    assert ran.exit_code == 0
+    assert "~ not sure: s, mine: failed by turn_deadline before, now also by said_once (an older baseline" in ran.stdout
+
+
+def _stored_cells(path: Path, prices: str = "", **agents: dict[str, object]) -> Path:
+    stock = {"result": "passed", "repeats": 3, "paid_calls": 1, "usd": 0, "turn_s": 1.0}
+    cells = {agent.replace("_at_", "@"): stock | more for agent, more in agents.items()}
+    path.write_text(yaml.safe_dump({"world": "live", "prices": prices, "cells": {"s": cells}}))
+    return path
+
+
+def test_compare_says_what_the_two_sides_do_not_share(tmp_path):
+    """Keys that an older baseline does not have, bounds of turns and dates of prices, as the gate does."""
+    new = {"bound_s": 60, "level": "safe", "start_s": 0.2, "other_turns_s": 0.1, "recovery_calls": 1}
+    a = _stored_cells(tmp_path / "a.yaml", "2025-01-01", mine={"bound_s": 5})
+    b = _stored_cells(tmp_path / "b.yaml", "2026-01-01", mine=new)
+    for more in ((), ("--markdown",)):
+        notes = [line for line in compared(a, b, *more).stdout.splitlines() if "note: " in line.lower()]
+        assert len(notes) == 3
+        assert "starts and turns beside the longest and calls and cost of recovery messages" in notes[0]
+        assert "a turn may take 60 s now and could take 5 s before" in notes[1]
+        assert "the prices are of 2026-01-01, those of a.yaml of 2025-01-01" in notes[2]
+
+
+def test_a_longer_time_in_a_baseline_may_be_of_waits(tmp_path):
+    """It does not keep them, and the other side is not blamed in silence."""
+    a, b = (_stored_cells(tmp_path / f"{turn_s}.yaml", mine={"turn_s": turn_s}) for turn_s in (1.0, 9.0))
+    assert "9.0.yaml is a baseline, which keeps no waits for a processor" in compared(a, b).stdout
+    assert "waits" not in compared(b, a).stdout
+
+
+def test_a_version_that_is_gone_has_its_own_name(tmp_path):
+    """Of two older versions, one stands for the new one."""
+    before = _stored_cells(tmp_path / "a.yaml", x_at_1={}, x_at_2={}, y={})
+    after = _stored_cells(tmp_path / "b.yaml", x_at_3={"paid_calls": 9}, y={})
+    lines = compared(before, after).stdout.splitlines()
+    assert "- gone: s, x@1: not played now; before passed 3 of 3" in lines
+    assert any(line.startswith("✗ worse: s, x@2 → x@3: paid calls 1 → 9") for line in lines)

@@ -81,6 +81,24 @@ def test_repeats_without_a_recovery_message_take_no_number_from_the_others(tmp_p
     assert gated(tmp_path / "x", (2, 0, 2), (9, 9, 9)).exit_code == 1
 
 
+def test_where_results_vary_a_repeat_without_a_recovery_message_hides_none_of_the_others(tmp_path):
+    """In the file, too: a null says which repeats have none."""
+
+    def varies(folder, number: int) -> Campaign:
+        campaign = Campaign(folder)
+        for repeat in range(1, 11):
+            judged = {"verdict": "fail", "violated": ("turn_answered",)} if repeat == 4 else {}
+            told = alone if repeat in (2, 4) else recovers(number)
+            campaign.run(judgement("s", "mine", repeat=repeat, **judged), told)
+        return campaign
+
+    before, after = varies(tmp_path / "a", 1), varies(tmp_path / "b", 5)
+    baseline = kept(before, tmp_path)
+    assert "recovery_calls: [1, 1, 1, 1, 1, 1, 1, 1, null, null]" in (tmp_path / "kept.yaml").read_text()
+    (found,) = gate(after.folder, baseline).found
+    assert (found.kind, found.says.partition(" (")[0]) == ("worse", "recovery calls 1 → 5, +400%")
+
+
 def test_a_baseline_without_the_cost_of_recovery_is_taken_with_a_note(tmp_path):
     """As one that was written before it was kept."""
     before, after = campaign_of(tmp_path / "a", 1, 1, 1), campaign_of(tmp_path / "b", 9, 9, 9)

@@ -275,6 +275,22 @@ def test_a_comment_that_quotes_an_agent_mentions_nobody_and_links_nowhere(said, 
     assert rendered.replace("\u200b", "") == said
 
 
+@pytest.mark.parametrize("said", ["see abc1234", "see " + "0123456789abcdef0123" * 2, "me/it: DEADBEEF,", "1234567"])
+def test_a_comment_that_quotes_an_agent_links_no_commit(said):
+    """GitHub links seven digits of a commit's hash, or more."""
+    assert not re.search(r"(?i)[0-9a-f]{7}", escaped(said))
+    assert escaped(said).replace("\u200b", "") == said
+
+
+def test_words_that_are_no_hash_are_left_alone():
+    assert escaped("refaceds, 123456, x1234567") == "refaceds, 123456, x1234567"
+
+
+def test_a_comment_that_quotes_an_agent_has_no_formula():
+    """GitHub looks for two dollar signs in one piece of text, after the markup."""
+    assert escaped("$x^2$") == "<span>&#36;</span>x^2<span>&#36;</span>"
+
+
 def test_the_markdown_summary_counts_and_replays(written):
     """The counts first, then the commands that play unexpected runs again."""
     said = (written / "summary.md").read_text()
