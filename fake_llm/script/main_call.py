@@ -70,12 +70,15 @@ def asks_aside(last: str) -> bool:
     return any(map(last.lower().__contains__, PURPOSES)) and AT_LIMIT.search(last) is None
 
 
-def purpose_of(conversation: Conversation) -> str:
-    """Return the purpose of a background call: by the words of its instructions, else by any word in it."""
+def purpose_of(conversation: Conversation, told: str = "") -> str:
+    """Return the purpose of a background call: by the words of its instructions, else by any word in it.
+
+    `told` is the agent's own last message, if it has one. It counts first: a long system text speaks of many things.
+    """
     system = [message for message in conversation.messages if message.role == "system"]
     asks = " ".join([message.text.lower() for message in (*system, *conversation.messages[-1:])])
     text = " ".join([message.text.lower() for message in conversation.messages])
-    found = next((word for said in (asks, text) for word in PURPOSES if word in said), None)
+    found = next((word for said in (told.lower(), asks, text) for word in PURPOSES if word in said), None)
     if found == "summar" and _BRIEF.search(asks):
         return "title"
     if found:

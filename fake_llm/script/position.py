@@ -222,7 +222,15 @@ class Positions:
         last = conversation.messages[-1] if conversation.messages else None
         if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
             return ""
-        return "" if self._last_words(conversation, own) else purpose_of(conversation)
+        return "" if self._last_words(conversation, own) else purpose_of(conversation, self._told(own))
+
+    def _told(self, own: tuple[Message, ...]) -> str:
+        """The last message, if the agent tells it to the model: it is of the user and holds no marker."""
+        last = own[-1] if own else None
+        if last is None or last.role != "user":
+            return ""
+        text = last.text.lower()
+        return "" if any(marker in text for marker in self._markers.values()) else last.text
 
     def _asks_to_compact(self, own: tuple[Message, ...]) -> bool:
         """Whether a call with the main shape tells the model to sum up the conversation, in its last message.

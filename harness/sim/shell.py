@@ -136,7 +136,10 @@ def _number(word: str) -> float:
 
 
 async def _seq(arguments: Sequence[str], out: Write, shell: Shell) -> int:
-    *first, end = (int(_number(word)) for word in arguments)
+    try:
+        *first, end = map(int, arguments)  # a float loses the last digits of a long number
+    except ValueError:
+        raise SimUnsupportedError(f"`seq {' '.join(arguments)}`") from None
     out("".join(f"{number}\n" for number in range(first[0] if first else 1, end + 1)).encode())
     return OK
 

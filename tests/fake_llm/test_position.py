@@ -381,6 +381,28 @@ def test_background_calls_are_no_attempts_and_move_no_step():
     assert positions.place(main).step == 1
 
 
+def test_what_the_agent_tells_the_model_counts_before_a_word_in_its_long_system_text():
+    """An agent's instructions speak of titles; its last message asks for a summary, whose words replace the results."""
+    shape = MainShape(frozenset({"bash", "read"}))
+    positions = Positions(SALT, shape)
+    positions.begin(1, MARKERS[1])
+    told = system("You are an agent. Keep titles short.")
+    said = [told, user("mkqrst1q go"), *rounds(positions, 1, 2)]
+    positions.place(talk(*said[:-2]))
+    asks = talk(*said, user("Create a handoff summary for another model, with all context."), tools=())
+    assert (positions.place(asks).background, positions.place(asks).step) == ("summary", 3)
+    after = talk(told, user("mkqrst1q go"), user("Here is the summary: all is well"))
+    assert positions.place(after).step == 3, "its results stand in the summary"
+
+
+def test_what_the_user_asks_for_is_not_what_a_title_call_asks_for():
+    """A title call quotes the user, who asks for a summary."""
+    positions = Positions(SALT, MainShape(frozenset({"bash"})))
+    positions.begin(1, MARKERS[1])
+    asks = talk(system("You write titles."), user("mkqrst1q Write a summary of the log."), tools=())
+    assert positions.place(asks).background == "title"
+
+
 def test_without_a_shape_every_call_is_main():
     """The control run is where the shape is found."""
     assert Positions(SALT).place(talk(user("Write a title"), tools=())).background == ""

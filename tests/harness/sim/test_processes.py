@@ -34,6 +34,10 @@ async def shell(text: str) -> tuple[int | None, str, float]:
         ("(exit 3); echo $?; exit 4; echo never", (4, "3\n", 0)),
         ("x=a; { echo \"$x b\" '$x' c\\ d; }\necho ${x}", (0, "a b $x c d\na\n", 0)),
         ("printf '%s-%s\\n' 1 2; seq 3", (0, "1-2\n1\n2\n3\n", 0)),
+        (
+            "seq 3000000000000000000001 3000000000000000000002",
+            (0, "3000000000000000000001\n3000000000000000000002\n", 0),
+        ),
         (r"printf '\101\7 %s\303\244' b", (0, "A\x07 b\xe4", 0)),
         ("echo one >&2; echo two 2>&1; echo three 1>&2", (0, "two\n", 0)),
         ("sleep 3 & echo started", (0, "started\n", 3)),
