@@ -1,18 +1,21 @@
 """An agent that speaks the Agent Client Protocol: we are its client, as an editor is.
 
 initialize → session/new (after a restart: session/load, or session/resume) → session/prompt for each message
+
+A further session is one more session/new on the same connection, as in an editor with two chats.
 """
 
 import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from acp import PROTOCOL_VERSION, RequestError, schema
-from acp.connection import Connection
+from acp import RequestError, schema
 
-from wedgehog.harness.agents.base import AgentContext, Surroundings
+from wedgehog.harness.agents.acp_process import AcpProcess
+from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
 from wedgehog.harness.agents.living import LivingSession, NotReadyError, Said
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -21,58 +24,40 @@ ENDS_WELL = ("end_turn", "cancelled")
 """Stop reasons that are no error."""
 
 
-class JsonLines:
-    """The transport: JSON-RPC messages as lines on the agent's stdin and stdout. Other lines are only in the log."""
-
-    def __init__(self, owned: Owned) -> None:
-        self._owned = owned
-        self._rest = b""
-        self._messages: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-        owned.stdout.listen(self._feed)
-
-    def _feed(self, chunk: bytes) -> None:
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            with suppress(ValueError):
-                message = json.loads(line)
-                if isinstance(message, dict):
-                    self._messages.put_nowait(message)
-        if not chunk:
-            self._messages.put_nowait(None)
-
-    async def send(self, message: dict[str, Any]) -> None:
-        """Write one message; the end of the process is noticed elsewhere."""
-        if self._owned.exit_code is None:
-            self._owned.stdin.write(json.dumps(message).encode() + b"\n")
-
-    async def receive(self) -> dict[str, Any] | None:
-        """The next message, None at the end of its output."""
-        return await self._messages.get()
-
-    async def close(self) -> None:
-        """The process is ended by its owner."""
-
-
 class AcpSession(LivingSession):
     """Talks to the agent through the protocol's own package."""
 
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         assert spec.acp is not None  # noqa: S101  open_agent chose by it
         self._talks = spec.acp
-        self._connection: Connection | None = None
+        self._process: AcpProcess | None = None
         self._id: str | None = None
         """The agent's name for the session."""
         self._chunks: list[str] = []
         self._said_s: float | None = None
         """When the last words of the answer came, by the time of the event loop."""
         self._raised: str | None = None
-        self._stopping = asyncio.Event()
+        self._stopping, self._left = asyncio.Event(), asyncio.Event()
+        self._together: list[AcpSession] = [self]
+        """The sessions of its process; the first one starts it."""
+        self._starting = asyncio.Lock()
         super().__init__(spec, place, surroundings, tree)
 
     async def close(self) -> None:
         """Close the connection."""
-        if self._connection is not None:
-            await self._connection.close()
+        if self._process is not None:
+            await self._process.close()
+
+    async def apart(
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
+    ) -> "AcpSession":
+        """One more session of the same process; in a process of its own if a fault strikes that of one session."""
+        other = AcpSession(self._spec, place, surroundings, self._tree)
+        other.name = name
+        if not struck:
+            self._together.append(other)
+            other._together, other._starting = self._together, self._starting
+        return other
 
     def beside(self) -> "AcpSession":
         """A second process that loads the same session; it is closed after its turn."""
@@ -83,25 +68,37 @@ class AcpSession(LivingSession):
     def _lines(self) -> tuple[Sequence[str], Sequence[str] | None]:
         return self._talks.start, None
 
+    async def _running(self, *, first: bool) -> Owned:
+        """The process of all its sessions; a new one does not know this session yet."""
+        main = self._together[0]
+        async with self._starting:
+            owned = await LivingSession._running(main, first=first)
+        if self._process is not main._process:
+            self._process, self._owned, self.started, self._ready = main._process, owned, main.started, False
+        return owned
+
     async def _launched(self, argv: list[str]) -> Owned:
         await self.close()
         owned = await self._start(argv, talks=True)
-        self._connection = Connection(self._handle, JsonLines(owned))
+        self._process = AcpProcess(owned)
         return owned
+
+    def _forget(self, owned: Owned) -> None:
+        """The output counts for each session that is in a turn."""
+        if not any(other._in_turn() for other in self._together if other is not self):
+            owned.forget_output()
+
+    def _outcome(self, owned: Owned, said: Said, code: int | None) -> Outcome:
+        """The words of all sessions come on one stdout, so it is nobody's alone."""
+        outcome = super()._outcome(owned, said, code)
+        return outcome if len(self._together) == 1 else replace(outcome, stdout="")
 
     # ---- what we ask
 
     async def _prepare(self, *, first: bool) -> None:
+        assert self._process is not None  # noqa: S101  a process has been started
         try:
-            me = schema.Implementation(name="wedgehog", version="1")
-            able = schema.ClientCapabilities()
-            hello = await self._ask(
-                "initialize",
-                schema.InitializeRequest(protocol_version=PROTOCOL_VERSION, client_capabilities=able, client_info=me),
-            )
-            if self._talks.auth is not None:
-                await self._ask("authenticate", schema.AuthenticateRequest(method_id=self._talks.auth))
-            await self._open_session(schema.InitializeResponse.model_validate(hello))
+            await self._open_session(await self._process.hello(self._talks.auth))
             if self._talks.mode is not None:
                 mode = schema.SetSessionModeRequest(session_id=self._id or "", mode_id=self._talks.mode)
                 await self._ask("session/set_mode", mode)
@@ -112,19 +109,22 @@ class AcpSession(LivingSession):
 
     async def _open_session(self, hello: schema.InitializeResponse) -> None:
         """Load the session after a restart, as far as the agent can do that; else begin a new one."""
-        able = hello.agent_capabilities
+        able, process = hello.agent_capabilities, self._process
+        assert process is not None  # noqa: S101  a process has been started
         cwd, servers = str(self._place.cwd), self._servers()
-        if self._id is not None and able is not None and able.load_session:
-            load = schema.LoadSessionRequest(cwd=cwd, session_id=self._id, mcp_servers=servers)
-            await self._ask("session/load", load)
-        elif (
-            self._id is not None and able is not None and able.session_capabilities and able.session_capabilities.resume
-        ):
-            resume = schema.ResumeSessionRequest(cwd=cwd, session_id=self._id, mcp_servers=servers)
-            await self._ask("session/resume", resume)
+        loads = able is not None and able.load_session
+        resumes = able is not None and able.session_capabilities and able.session_capabilities.resume
+        if self._id is not None and (loads or resumes):
+            process.opened(self._id, self)
+            again = {"cwd": cwd, "session_id": self._id, "mcp_servers": servers}
+            if loads:
+                await process.ask("session/load", schema.LoadSessionRequest.model_validate(again))
+            else:
+                await process.ask("session/resume", schema.ResumeSessionRequest.model_validate(again))
         else:
-            new = await self._ask("session/new", schema.NewSessionRequest(cwd=cwd, mcp_servers=servers))
+            new = await process.ask("session/new", schema.NewSessionRequest(cwd=cwd, mcp_servers=servers))
             self._id = schema.NewSessionResponse.model_validate(new).session_id
+            process.opened(self._id, self)
 
     def _servers(self) -> list[Any]:
         """Our tool host, which the agent gets with its session."""
@@ -137,9 +137,10 @@ class AcpSession(LivingSession):
     async def _exchange(self, text: str) -> None:
         self._chunks, self._said_s, self._raised = [], None, None
         self._stopping.clear()
+        self._left.clear()
         words = schema.TextContentBlock(type="text", text=text)
         try:
-            reply = await self._ask("session/prompt", schema.PromptRequest(session_id=self._id or "", prompt=[words]))
+            reply = await self._reply(schema.PromptRequest(session_id=self._id or "", prompt=[words]))
         except RequestError as bad:
             self._raised = _told(bad)
         except ConnectionError:
@@ -148,10 +149,20 @@ class AcpSession(LivingSession):
             reason = str(dict(reply or {}).get("stopReason"))
             self._raised = None if reason in ENDS_WELL else f"the agent stopped: {reason}"
 
+    async def _reply(self, prompt: schema.PromptRequest) -> Any:
+        """The reply to a message; an empty turn's if its user no longer waits for it."""
+        asking = asyncio.ensure_future(self._ask("session/prompt", prompt))
+        leaving = asyncio.ensure_future(self._left.wait())
+        try:
+            await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            return await asking if asking.done() else {"stopReason": "cancelled"}
+        finally:
+            asking.cancel()
+            leaving.cancel()
+
     async def _ask(self, method: str, params: Any) -> Any:
-        assert self._connection is not None  # noqa: S101  a process has been started
-        sent = params.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return await self._connection.send_request(method, sent)
+        assert self._process is not None  # noqa: S101  a process has been started
+        return await self._process.ask(method, params)
 
     async def _never_comes(self) -> None:
         """Its output has ended, so nothing more will come; the end of the process, or of the turn, comes next."""
@@ -165,24 +176,26 @@ class AcpSession(LivingSession):
 
     async def _abort(self) -> None:
         """`session/cancel`: the agent then ends its turn."""
-        if self._connection is not None and self._id is not None:
+        if self._process is not None and self._id is not None:
             with suppress(ConnectionError):
-                cancel = schema.CancelNotification(session_id=self._id).model_dump(mode="json", by_alias=True)
-                await self._connection.send_notification("session/cancel", cancel)
+                await self._process.tell("session/cancel", schema.CancelNotification(session_id=self._id))
         self._stopping.set()
+
+    async def _stop(self, grace_s: float) -> None:
+        """Stop the turn as its user would. A process with other sessions is not killed then: its user looks away."""
+        if len(self._together) == 1 or not self._ready:
+            await super()._stop(grace_s)
+            return
+        await self._abort()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._turn_over(), grace_s)
+        self._left.set()
+        await self._turn_over()
 
     # ---- what the agent asks
 
-    async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        """An update of the turn, or a request for permission; nothing else was offered."""
-        if method == "session/update":
-            self._updated(params)
-            return None
-        if method == "session/request_permission":
-            return {"outcome": await self._permission(params)}
-        raise RequestError.method_not_found(method)
-
-    def _updated(self, params: Any) -> None:
+    def updated(self, params: Any) -> None:
+        """Keep the words of the answer."""
         update = params.get("update", {})
         content = update.get("content")
         if update.get("sessionUpdate") == "agent_message_chunk" and isinstance(content, dict):
@@ -190,7 +203,7 @@ class AcpSession(LivingSession):
             if self._chunks[-1].strip():
                 self._said_s = asyncio.get_running_loop().time()
 
-    async def _permission(self, params: Any) -> dict[str, str]:
+    async def permitted(self, params: Any) -> dict[str, str]:
         """The user's answer; without one, and while the turn is being stopped, the request is cancelled with it."""
         options = {str(option.get("kind")): str(option.get("optionId")) for option in params.get("options", [])}
         about = json.dumps(params.get("toolCall", {}))

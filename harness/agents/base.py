@@ -209,10 +209,11 @@ class Session:
         """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
 
     async def apart(
-        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
     ) -> "Session":
-        """The same agent in another session, ready for its first message; its turns may be `at_once` with this one's.
+        """The same agent in another session, ready for its first message.
 
+        `at_once`: its turns may overlap with those of this one. `struck`: a fault strikes the process of one session.
         The caller closes it. Errors: AgentError.
         """
         other = type(self)(self._spec, place, surroundings, self._tree)

@@ -92,7 +92,7 @@ class CallableSession(Session):
         return self._outcome(host.owned, reply, code)
 
     async def apart(
-        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
     ) -> "CallableSession":
         """Calls with another session_dir: in the same process, as in a service, or `at_once` in one of its own."""
         other = CallableSession(self._spec, place, surroundings, self._tree)

@@ -138,7 +138,7 @@ class HttpSession(Session):
         return twin
 
     async def apart(
-        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
     ) -> "HttpSession":
         """Requests of another session to the same service; its output counts for both."""
         twin = copy(self)

@@ -75,6 +75,10 @@ class LivingSession(Session):
         """Give the message; return when the agent has said that its turn is over."""
         raise NotImplementedError
 
+    def _forget(self, owned: Owned) -> None:
+        """Drop what was printed before this turn."""
+        owned.forget_output()
+
     def _said(self) -> Said:
         """What it has said since the message was given."""
         raise NotImplementedError
@@ -110,7 +114,7 @@ class LivingSession(Session):
         try:
             if not self._ready:
                 self._ready = await self._until(owned, self._prepare(first=first))
-            owned.forget_output()
+            self._forget(owned)
             done = self._ready and await self._until(owned, self._exchange(text))
         except NotReadyError as bad:
             owned.kill()

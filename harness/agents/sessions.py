@@ -36,11 +36,11 @@ def session_folders(spec: AgentSpec, names: Sequence[str]) -> list[str]:
 
 @asynccontextmanager
 async def open_sessions(
-    spec: AgentSpec, places: dict[str, AgentContext], *, at_once: bool = True
+    spec: AgentSpec, places: dict[str, AgentContext], *, at_once: bool = True, struck: bool = False
 ) -> AsyncIterator[list[Session]]:
     """Open the agent with all its sessions, in this order; on exit, end all its processes. Errors: AgentError.
 
-    `at_once`: turns of two sessions may overlap.
+    `at_once`: turns of two sessions may overlap. `struck`: a fault strikes the process of one session.
     """
     (first, place), *others = places.items()
     async with open_agent(spec, place) as session, AsyncExitStack() as opened:
@@ -48,7 +48,7 @@ async def open_sessions(
         found = [session]
         for name, other in others:
             around = prepare_session(spec, other, session.surroundings)
-            found.append(await session.apart(name, other, around, at_once=at_once))
+            found.append(await session.apart(name, other, around, at_once=at_once, struck=struck))
             found[-1].starts = session.starts
             opened.push_async_callback(found[-1].close)
         yield found

@@ -243,7 +243,9 @@ class _Run:
         """The open agent, between a planted session and the session that it leaves."""
         self.files.plant(0, self.job.scenario.session)
         spec = self.job.agent
-        async with open_sessions(spec, self.places, at_once=self.job.scenario.sessions_at_once) as sessions:
+        scenario = self.job.scenario
+        at_once, struck = scenario.sessions_at_once, "processes" in scenario.needs
+        async with open_sessions(spec, self.places, at_once=at_once, struck=struck) as sessions:
             self.processes.sessions.extend(sessions)
             try:
                 yield sessions[0]

@@ -54,7 +54,7 @@ def written(tmp_path: Path) -> Callable[..., str]:
             code = code.replace(right, other)
         (tmp_path / f"{name}.py").write_text(code)
         (tmp_path / "sound.py").write_text(code)  # the agent that stays imports it
-        for other in ("staying.py", "plain_http.py"):
+        for other in ("staying.py", "plain_http.py", "chats.py"):
             (tmp_path / other).write_text((HERE / other).read_text())
         spec = {"name": name, "wire": "anthropic", "recover_s": 0, "start_s": 7, "limits": {"turn_s": 20}, **way}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
@@ -114,6 +114,26 @@ def test_a_function_with_one_list_for_all_sessions_is_named(says: Any, written: 
     one_list = {"self.messages = list(self._read())": "self.messages = ALL", "LOST = ": "ALL = []\nLOST = "}
     (found,) = says([written("global", one_list, callable="global.py:call")], "two-sessions-take-turns").values()
     assert found.startswith("fail") and "has words of session A (turn 1)" in found, found
+
+
+def chats(*bug: str) -> dict[str, Any]:
+    return {"start": ["{python}", "-S", "-E", "{here}/chats.py", "{llm_url}", "{session_dir}", *bug]}
+
+
+def test_two_chats_of_one_process_pass_and_their_bugs_are_named(says: Any, written: Any):
+    """Over the Agent Client Protocol: one conversation for all chats, and chats that wait for each other."""
+    agents = [
+        written("chats", {}, acp=chats()),
+        written("mixes", {}, acp=chats("--bug", "mixes")),
+        written("one-at-a-time", {}, acp=chats("--bug", "one-at-a-time")),
+    ]
+    found = says(agents, "--all", "-k", "sessions")
+    assert [row for row in found.items() if row[0][0] == "chats" and not row[1].startswith("pass")] == []
+    assert len([agent for agent, _ in found if agent == "chats"]) == 5
+    mixed = found["mixes", "two-sessions-take-turns"]
+    assert mixed.startswith("fail: sessions_apart") and "has words of session A (turn 1)" in mixed
+    waits = found["one-at-a-time", "one-of-two-sessions-stalls"]
+    assert waits.startswith("fail: session_unharmed: session B, which no fault struck: turn 2 wa"), waits
 
 
 def test_an_agent_that_continues_the_last_session_is_skipped(says: Any, written: Any):
