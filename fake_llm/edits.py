@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Refusal
 from wedgehog.fake_llm.frame import Frame, encode
+from wedgehog.fake_llm.other_form import in_other_form
 from wedgehog.fake_llm.reply import (
     MIDDLE,
     ClosedSocket,
@@ -19,6 +20,7 @@ from wedgehog.fake_llm.reply import (
     ErrorEvent,
     Malformed,
     NoUsage,
+    OtherForm,
     PingsOnly,
     Reordered,
 )
@@ -33,6 +35,7 @@ _NAMES: Final = {
     Reordered: "reordered_events",
     Malformed: "malformed_json",
     NoUsage: "no_usage",
+    OtherForm: "other_form",
 }
 _USAGE: Final = ("usage", "usageMetadata", "prompt_eval_count", "eval_count")
 _AROUND_USAGE: Final = ("message", "response")
@@ -84,14 +87,13 @@ def joined(frames: tuple[Frame, ...], framing: Framing, *, ends: bool = True) ->
 
 def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: Exchange) -> Edited | None:
     """Return the stream after one edit, or None if the edit does not apply."""
-    if not isinstance(change, NoUsage) and change.event == MIDDLE:
+    if not isinstance(change, NoUsage | OtherForm) and change.event == MIDDLE:
         change = replace(change, event=max(0, len(frames) - 1) // 2)
     match change:
         case EarlyEnd() | PingsOnly() | ErrorEvent() | ClosedSocket():
             return _broken_off(change, frames, dialect, exchange) if change.event < len(frames) else None
-        case NoUsage():
-            silent = [replace(frame, data=_on_json(change, frame.data) or frame.data) for frame in frames]
-            return Edited(tuple(silent)) if tuple(silent) != frames else None
+        case NoUsage() | OtherForm():
+            return _throughout(change, frames, exchange)
     # Without an event it is the first one that delivers tokens.
     at = (change.event or next((n for n, frame in enumerate(frames, start=1) if frame.tokens), 1)) - 1
     if at + isinstance(change, Reordered) >= len(frames):
@@ -105,6 +107,15 @@ def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: 
         case Malformed():
             data = _on_json(change, frame.data)
             return None if data is None else Edited((*before, replace(frame, data=data, completes=False), *after))
+
+
+def _throughout(change: NoUsage | OtherForm, frames: tuple[Frame, ...], exchange: Exchange) -> Edited | None:
+    changed: tuple[Frame, ...] | None
+    if isinstance(change, OtherForm):
+        changed = in_other_form(change.form, frames, exchange.conversation.wire)
+    else:
+        changed = tuple([replace(frame, data=_on_json(change, frame.data) or frame.data) for frame in frames])
+    return Edited(changed) if changed is not None and changed != frames else None
 
 
 def _broken_off(

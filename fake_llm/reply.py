@@ -136,7 +136,16 @@ class NoUsage:
     """The provider does not report the reply's tokens."""
 
 
-Edit: TypeAlias = EarlyEnd | ClosedSocket | PingsOnly | ErrorEvent | Duplicated | Reordered | Malformed | NoUsage
+@dataclass(frozen=True, slots=True)
+class OtherForm:
+    """The stream has another form that services of its wire use, and says the same."""
+
+    form: Literal["lines", "fields"] = "lines"
+
+
+Edit: TypeAlias = (
+    EarlyEnd | ClosedSocket | PingsOnly | ErrorEvent | Duplicated | Reordered | Malformed | NoUsage | OtherForm
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,20 @@ def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
 def find_named(tools: Sequence[ToolSpec], name: str) -> ToolSpec | None:
     """The advertised tool of this name, or of this name with a host's prefix: `mcp__host__weather`."""
     exact = next((tool for tool in tools if tool.name == name), None)
-    return exact or next((tool for tool in tools if tool.name.endswith(name)), None)
+    return exact or next((tool for tool in tools if is_named(tool.name, name)), None)
+
+
+def is_named(offered: str, name: str) -> bool:
+    """Whether a tool is offered under this name, with a host's prefix, or with other signs between its words.
+
+    >>> is_named("mcp__host__notes_read", "notes.read"), is_named("notes_write", "notes.read")
+    (True, False)
+    """
+    return offered.endswith(name) or _words(offered).endswith(_words(name))
+
+
+def _words(name: str) -> str:
+    return "".join(filter(str.isalnum, name))
 
 
 def _kinds(schema: Any) -> set[str]:

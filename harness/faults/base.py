@@ -37,6 +37,7 @@ Need = Literal[
     "permission",
     "result_ids",
     "websocket",
+    "stream_form",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 

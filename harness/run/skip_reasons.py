@@ -1,5 +1,6 @@
 """Why a scenario does not apply to an agent, and how far an agent can play one."""
 
+from wedgehog.fake_llm.other_form import OTHER_FORMS
 from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
 from wedgehog.harness.agents.session_names import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
@@ -108,6 +109,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         and spec.kind in ("callable", "chat"),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent's service is not ours to end (http: base)": "processes" in needs and runs_already,
+        f"streams of {spec.wire} have one form": "stream_form" in needs and spec.wire not in OTHER_FORMS,
         f"{spec.wire} sends no reasoning back": "thinking" in needs and spec.wire in NO_REASONING,
         "the agent has no hard-coded hosts behind that link (hosts)": bool(
             _host_links(scenario) - {*spec.hosts.values()}

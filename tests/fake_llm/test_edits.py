@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fake_llm.conftest import told_error
+from tests.fake_llm.conftest import OpenAI, told_error
 from wedgehog.fake_llm.observer import RefusalSent, WriteEnded, WriteStarted
 from wedgehog.fake_llm.reply import (
     BALANCE,
@@ -19,6 +19,7 @@ from wedgehog.fake_llm.reply import (
     Failure,
     Malformed,
     NoUsage,
+    OtherForm,
     PingsOnly,
     Reordered,
     Reply,
@@ -228,3 +229,43 @@ async def test_a_used_up_balance_is_refused_in_each_providers_words(
     assert received.error[0] == kind
     assert received.error[1].startswith(message)
     assert recorder.all(RefusalSent)[0].scripted
+
+
+def _words(provider: Any, received: Any) -> str:
+    return "".join(delivering(provider, received))
+
+
+async def test_other_lines_say_the_same_to_a_reader_that_follows_the_standard(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, whole: Any
+) -> None:
+    """A comment, CR LF, an id and no space behind a colon; a wire with one form keeps it, and no edit is reported."""
+    received = await ask(await open_llm(Reply(WORDS, edits=(OtherForm("lines"),))), provider, stream=True)
+    if provider.wire in ("gemini", "ollama"):
+        assert received.body == whole.body and recorder.all(WriteStarted)[-1].edited == ()
+        return
+    assert received.body.startswith(b": PROCESSING\r\n\r\nid:1\r\n")
+    assert b": " not in received.body.removeprefix(b": ") and b"\n" not in received.body.replace(b"\r\n", b"")
+    told = [line[5:] for line in received.body.split(b"\r\n") if line.startswith(b"data:")]
+    assert told == [line[6:] for line in whole.body.split(b"\n") if line.startswith(b"data: ")]
+    assert recorder.all(WriteStarted)[-1].edited == ("other_form",)
+
+
+async def test_other_fields_and_events_say_the_same(open_llm: Any, ask: Any, provider: Any, whole: Any) -> None:
+    """Who looks only at what it knows reads the same words."""
+    received = await ask(await open_llm(Reply(WORDS, edits=(OtherForm("fields"),))), provider, stream=True)
+    assert _words(provider, received) == _words(provider, whole)
+    added = {"anthropic": 2, "openai-chat": 1, "openai-responses": 2}.get(provider.wire, 0)
+    assert len(received.events) == len(whole.events) + added
+    if provider.wire == "openai-chat":
+        assert received.events[0][1]["choices"] == []
+
+
+async def test_a_tool_call_in_chunks_of_another_form_is_the_same_call(open_llm: Any, ask: Any) -> None:
+    """Its name and its id come once; later chunks have them empty or null."""
+    call = ToolCall("shell", {"command": "echo looking"})
+    received = await ask(await open_llm(Reply((call,), edits=(OtherForm("fields"),))), OpenAI, stream=True)
+    deltas = [data["choices"][0]["delta"] for _, data in received.events if isinstance(data, dict) and data["choices"]]
+    parts = [part for delta in deltas for part in delta.get("tool_calls", ())]
+    assert [bool(part["id"]) for part in parts] == [True, *[False] * (len(parts) - 1)] and len(parts) > 1
+    assert {part["function"]["name"] for part in parts} == {"shell", None}
+    assert json.loads("".join(part["function"]["arguments"] for part in parts)) == {"command": "echo looking"}

@@ -65,6 +65,9 @@ class Session:
             self._rewrite()
         if "no-repair" not in BUGS:
             self._repair()
+        if "remembers-only-words" in BUGS:
+            self.messages = [it for it in self.messages if it["content"] and it["content"][0]["type"] == "text"]
+            self.messages = [it for it in self.messages if not calls_of(it["content"])]
 
     def _rewrite(self) -> None:
         fresh = self.path.with_suffix(".new")
@@ -155,6 +158,8 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
     stop, ended = "", False
     async for event in events(reply):
         match event["type"]:
+            case "message_note" if "knows-all-events" in BUGS:
+                raise FailedError("Error: an unknown event: message_note")
             case "error" if "no-error-events" not in BUGS:
                 raise RetryError(f"Error: {event['error'].get('type')}: {event['error'].get('message')}")
             case "content_block_start":
@@ -181,9 +186,9 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
 
 async def events(reply: aiohttp.ClientResponse) -> AsyncIterator[Message]:
     async for line in reply.content:
-        if line.startswith(b"data: "):
+        if line.startswith(b"data: " if "expects-one-form" in BUGS else b"data:"):
             try:
-                yield json.loads(line[6:])
+                yield json.loads(line[5:])
             except ValueError:
                 if "skips-broken-events" not in BUGS:
                     raise
@@ -285,6 +290,8 @@ class Host:
 
     def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
         self.http, self.url, self.count, self.session = http, url, 0, ""
+        self.names: dict[str, str] = {}
+        """What the server calls each tool, by the name that the model reads."""
 
     async def rpc(self, method: str, params: Message, *, timer: float | None = TOOL_S) -> Message:
         self.count += 1
@@ -313,14 +320,16 @@ class Host:
         tools = (await self.rpc("tools/list", {}, timer=timer))["result"]["tools"]
         if "expects-properties" in BUGS:
             [it["inputSchema"]["properties"].keys() for it in tools]
+        self.names = {it["name"] if "names-as-they-are" in BUGS else plain_name(it["name"]): it["name"] for it in tools}
         return [
-            {"name": it["name"], "description": it["description"], "input_schema": it["inputSchema"]} for it in tools
+            {"name": name, "description": it["description"], "input_schema": it["inputSchema"]}
+            for name, it in zip(self.names, tools, strict=True)
         ]
 
     async def call(self, name: str, given: Message) -> tuple[str, bool]:
         timer = None if "no-tool-timer" in BUGS else TOOL_S
         try:
-            reply = await self.rpc("tools/call", {"name": name, "arguments": given}, timer=timer)
+            reply = await self.rpc("tools/call", {"name": self.names[name], "arguments": given}, timer=timer)
             if "reads-the-first-content" in BUGS:
                 return reply["result"]["content"][0]["text"], False
             text = "".join(part.get("text", "") for part in reply["result"]["content"])
@@ -330,6 +339,11 @@ class Host:
         if failed and "failure-ends-the-turn" in BUGS:
             raise FailedError(f"Error: the tool failed: {text}")
         return text[:SHOWN], failed
+
+
+def plain_name(name: str) -> str:
+    """A name that every provider takes."""
+    return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
 
 
 async def run(call: Message, host: Host | None, tools: list[Message]) -> Message:

@@ -78,9 +78,9 @@ def ask(url, messages):
     blocks, ended = [], False
     with post(url + "/v1/messages", body, headers, timeout_s=30) as reply:
         for line in reply:
-            if not line.startswith(b"data: "):
+            if not line.startswith(b"data:"):
                 continue
-            event = json.loads(line[6:])
+            event = json.loads(line[5:])
             if event["type"] == "content_block_start":
                 blocks.append({**event["content_block"], "raw": ""})
             elif event["type"] == "content_block_delta":

@@ -59,9 +59,9 @@ def streamed(url, messages):
         for line in reply:
             if time.monotonic() > until_s:
                 raise OSError("timed out")
-            if not line.startswith(b"data: "):
+            if not line.startswith(b"data:"):
                 continue
-            event = json.loads(line[6:])
+            event = json.loads(line[5:])
             if event["type"] == "content_block_start":
                 blocks.append({**event["content_block"], "raw": ""})
             elif event["type"] == "content_block_delta":

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
@@ -35,6 +36,8 @@ PLANTED = {
     "one-of-two-calls-is-broken": ("a-broken-call-ends-the-turn", {"work_kept"}),
     "command-fills-the-window": ("never-cuts", {"tool_result_bound"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
+    "stream-lines-in-another-form": ("expects-one-form", {"turn_answered"}),
+    "stream-with-other-fields": ("knows-all-events", {"turn_answered"}),
     "command-prints-nothing": (
         "empty-result-is-left-out",
         {"tool_call_pairing", "session_recovers", "tools_alive", "turn_answered"},
@@ -45,6 +48,7 @@ OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
     "mcp-result-is-empty": ("reads-the-first-content", {"turn_answered"}),
     "mcp-call-gets-a-protocol-error": ("failure-ends-the-turn", {"turn_answered"}),
+    "mcp-tool-name-with-a-dot": ("names-as-they-are", {"turn_answered", "session_recovers"}),
     "mcp-tools-with-unusual-schemas": ("expects-properties", {"turn_answered", "session_recovers"}),
 }
 STRICT = {
@@ -57,6 +61,7 @@ STRICT = {
     "command-prints-a-lot": ("cuts-silently", {"cut_told"}),
     "server-error-after-tool-always": ("loses-history-after-an-error", {"history_kept"}),
     "key-refused": ("hides-the-cause", {"cause_told"}),
+    "text-looks-like-markup": ("remembers-only-words", {"rounds_kept"}),
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "abort-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
@@ -175,6 +180,39 @@ def test_a_timer_over_the_whole_reply_is_red_at_level_strict_where_a_reply_takes
     """Each try is cut by it; a timer of silence alone lets the reply come."""
     assert _strict(simulated, "reply-takes-minutes", "no-total-timer") == ("pass", set())
     assert _strict(simulated, "reply-takes-minutes", "none") == ("pass", {"turn_answered"})
+
+
+SERVED = """\
+name: {bugs}-service
+wire: anthropic
+http:
+  start: ["{{python}}", {agent}, "{bugs}", "{{llm_url}}", "{{session_dir}}", "{{port}}"]
+  ready: /ready
+  url: /message
+  body: {{text: "{{message}}"}}
+  answer: json:answer
+  error: json:error
+recover_s: 0
+"""
+
+
+def test_a_front_end_that_goes_away_must_not_leave_an_open_call(wedgehog: Any, tmp_path: Path):
+    """The service stops its turn; what it has stored by then is closed before the next message, or is refused."""
+    words = []
+    for bugs in ("none", "no-repair"):
+        agent = Path(__file__).with_name("plantable_service.py")
+        (tmp_path / f"{bugs}.yaml").write_text(SERVED.format(bugs=bugs, agent=agent))
+        words += ["--agent", f"{bugs}.yaml"]
+    away = ("front-end-goes-away-in-mid-tool", "front-end-goes-away-in-mid-reply")
+    wedgehog("run", *away, *words, "--network", "embedded")
+    rows = pd.read_csv(tmp_path / "runs" / "latest" / "summary.csv", keep_default_na=False)
+    found = {(row.scenario, row.agent): row.violated for row in rows.itertuples()}
+    assert found == {
+        (away[0], "none-service"): "",
+        (away[1], "none-service"): "",
+        (away[0], "no-repair-service"): "session_recovers tool_call_pairing",
+        (away[1], "no-repair-service"): "",
+    }
 
 
 def _safe(found: Found, scenario: str, agent: str) -> tuple[str, set[str]]:

@@ -197,6 +197,17 @@ def _an_answer(play: RunDraw) -> None:
         play.tell.end()
 
 
+def _only_its_words(play: RunDraw) -> None:
+    """A turn's tool rounds are not stored, its words are."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.tell.ask(1), tools=[True])
+    play.tell.reply(play.tell.ask(2, results=[play.tell.runs(token)]), f"Done {play.tell.nonce}")
+    play.tell.end(f"Done {play.tell.nonce}")
+    play.tell.message()
+    play.tell.reply(play.tell.ask(1), f"Yes {play.tell.nonce}")
+    play.tell.end(f"Yes {play.tell.nonce}")
+
+
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "cut_told": (_cut_told,),
     "output_told": (_output_told,),
@@ -210,6 +221,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "said_once": (_said_once, _stored_twice),
     "failure_told": (_failure_told, _fails_silently, _output_lost_at_a_stop, _subagent_fails_silently),
     "cause_told": (_cause_told,),
+    "rounds_kept": (_only_its_words,),
     "words_kept": (_words_before_a_call, _an_answer),
 }
 """The ways to violate each."""

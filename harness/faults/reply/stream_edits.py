@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import astuple, replace
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -99,3 +99,19 @@ class UsageMissing(StreamEdit):
 
     counts_events = False
     edit = staticmethod(lambda event: edits.NoUsage())
+
+
+@fault("other_form", family="reply")
+class OtherStreamForm(StreamEdit):
+    """The stream says the same in another form that services of this wire use.
+
+    `lines`: a comment first, no space behind a colon, CR LF at line ends, and an `id` field, as server-sent events
+    allow. `fields`: on `openai-chat` a first chunk without choices, and fields that are null or empty in each chunk, as
+    Azure and compatible services send them; elsewhere events of a type that is new.
+    """
+
+    counts_events = False
+    unofficial: ClassVar[bool] = True
+    form: Literal["lines", "fields"] = "lines"
+    edit = staticmethod(lambda event, form: edits.OtherForm(form))
+    needs = ("stream", "stream_form")

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wedgehog.fake_llm.script.roles import is_named
+
 
 @dataclass
 class _Offer:
@@ -47,7 +49,7 @@ class Offers:
 
     def _best(self, name: str, args: Mapping[str, Any]) -> _Offer | None:
         """The matching call: equal arguments first, then not executed, then executed last."""
-        named = [offer for offer in self._offers if offer.name.endswith(name)]
+        named = [offer for offer in self._offers if is_named(offer.name, name)]
         same = [offer for offer in named if offer.args == args]
         offers = same or named
         return next((offer for offer in offers if not offer.taken), offers[-1] if offers else None)

@@ -15,6 +15,7 @@ from wedgehog.fake_llm.reply import (
     Failure,
     Malformed,
     NoUsage,
+    OtherForm,
     PingsOnly,
     Reordered,
     Reply,
@@ -123,6 +124,7 @@ TWO = Reply((LOOK, LIST, ToolCall("shell", {"command": "pwd"}, id="8")))
         ("reordered_events", Reordered(3)),
         ("malformed_json", Malformed(3)),
         ("no_usage", NoUsage()),
+        ({"other_form": "fields"}, OtherForm("fields")),
     ],
 )
 def test_other_edits_need_no_event(do, edit):

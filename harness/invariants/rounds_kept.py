@@ -1,0 +1,60 @@
+"""What the tools of a turn did stays in the conversation: a later request has a trace of it."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import (
+    called_beside,
+    main_calls_of,
+    over,
+    refused_as_too_long,
+    requests,
+    tool_uses_of,
+)
+from wedgehog.harness.record.events.call import RequestRefused
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call, ToolUse, Turn
+
+
+@invariant("rounds_kept", level="strict")
+def rounds_kept(history: History) -> Iterator[Verdict]:
+    """The next turn's request still has a result of the tools that ran in an answered turn, however short.
+
+    A model that sees only its last words does not know what it did: it runs the tools again, or denies that they ran.
+    Judged on the first accepted request of the next turn, where it carries the message of the turn. One result is
+    enough, also without its text, because an agent may drop old results. A background call in between may have made a
+    summary, and after a refusal for its length an agent may drop what it likes.
+
+    Fix: Store the tool calls of a turn and their results with its words, and send them with later requests. Make old
+    results shorter instead of leaving their calls out.
+    """
+    for turn, after in zip(history.turns, history.turns[1:], strict=False):
+        later = next((call for call in main_calls_of(after) if call.paid), None)
+        done = _sent(turn)
+        if done and later is not None and _is_judged(history, turn, later):
+            yield _judge(turn, done, later)
+
+
+def _sent(turn: Turn) -> list[ToolUse]:
+    """The tool calls whose results the model has read in their turn."""
+    return [use for use in tool_uses_of(turn) if any(sent.turn == turn.number for sent in use.results)]
+
+
+def _is_judged(history: History, turn: Turn, later: Call) -> bool:
+    ended = turn.end.id if turn.end is not None else 0
+    in_order = over(turn) is None and later.arrived.id > ended and not history.beside(turn)
+    if not in_order or turn.number not in later.arrived.turns_seen:
+        return False
+    too_long = any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < later.arrived.id)
+    beside = called_beside(history, turn.calls[0].arrived.id, later.arrived.id)
+    return not too_long and not beside and outcome_of(turn, history).kind == "answered"
+
+
+def _judge(turn: Turn, done: list[ToolUse], later: Call) -> Verdict:
+    if any(not it.token or it.token.startswith(f"{turn.number}.") for it in later.arrived.results):
+        return passed()
+    tools = ", ".join(use.token for use in done)
+    says = f"request {later.number} carries the message of {turn}, and no result of its tool calls ({tools})"
+    return fail(says, (*requests([later]), done[0].reply))

@@ -1,0 +1,40 @@
+"""The agent of `plantable.py` as a service: `plantable_service.py BUG URL SESSION PORT`.
+
+A front end that goes away cancels its turn. One message is played at a time.
+"""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+import plantable
+from aiohttp import web
+
+
+def service(url: str, folder: str) -> web.Application:
+    alone = asyncio.Lock()
+
+    async def answer(request: web.Request) -> web.Response:
+        text = (await request.json())["text"]
+        try:
+            async with alone:
+                return web.json_response({"answer": await plantable.turn(url, folder, "-", text)})
+        except (plantable.FailedError, OSError, ValueError) as wrong:
+            return web.json_response({"error": f"Error: {wrong}"}, status=502)
+
+    async def ready(request: web.Request) -> web.Response:
+        return web.Response(text="ready")
+
+    app = web.Application()
+    app.add_routes([web.post("/message", answer), web.get("/ready", ready)])
+    return app
+
+
+def main(argv: Sequence[str]) -> None:
+    bugs, url, folder, port = argv
+    plantable.BUGS.update(bugs.split(","))
+    web.run_app(service(url, folder), host="127.0.0.1", port=int(port), handler_cancellation=True, print=None)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
