@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import signal
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from wedgehog.harness.sandbox.signals import tree
 
 NEVER_TORN = "The agent replaces its session file whole, so the kill left no half line in it."
 SQLITE = b"SQLite format 3"
+MOST_HELD = 64
 
 
 @dataclass
@@ -97,7 +99,10 @@ class SessionFiles(SessionFileTargets):
     """Returns where each session is, if there are several."""
     saved: int = 0
     _known_patterns: dict[str, list[Path]] = field(default_factory=dict)
-    _inodes: dict[Path, int] = field(default_factory=dict)
+    _seen: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    """The inode and the size of each file when it was last looked at."""
+    _held: dict[Path, int] = field(default_factory=dict)
+    """Descriptors of files that replaced another one."""
     _replaced: set[Path] = field(default_factory=set)
     """Files in whose place another one was put: a reader finds the old or the new one, never a part."""
 
@@ -116,6 +121,8 @@ class SessionFiles(SessionFileTargets):
             data, name = file.read_bytes(), name_of(file, self.place())
             _write(self.kept / "session" / name, data)
             self.history.add(SessionKept(path=str(name), sha256=_sha256(data), size=len(data)))
+        while self._held:
+            os.close(self._held.popitem()[1])
 
     def look(self) -> Sequence[tuple[str, int, int, int]]:
         """A value that changes whenever one of the files is written."""
@@ -123,16 +130,32 @@ class SessionFiles(SessionFileTargets):
         for file in dict.fromkeys(it for place in self._places() for it in self._files(place)):
             with suppress(OSError):
                 seen = file.stat()
-                if self._inodes.setdefault(file, seen.st_ino) != seen.st_ino:
-                    self._replaced.add(file)
+                self._compare(file, seen)
                 found.append((str(file), seen.st_ino, seen.st_mtime_ns, seen.st_size))
         return found
+
+    def _compare(self, file: Path, seen: os.stat_result) -> None:
+        """Note whether a file was replaced, or has grown since: an agent may replace it at load, and append then."""
+        inode, size = self._seen.get(file, (seen.st_ino, seen.st_size))
+        self._seen[file] = seen.st_ino, seen.st_size
+        if inode != seen.st_ino:
+            self._replaced.add(file)
+            self._hold(file)
+        elif file in self._held and seen.st_size > size:
+            self._replaced.discard(file)
+
+    def _hold(self, file: Path) -> None:
+        """Open a new file, so that the one that replaces it has another inode."""
+        if file in self._held:
+            os.close(self._held.pop(file))
+        if len(self._held) < MOST_HELD:
+            self._held[file] = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
 
     def save(self, turn: int, *, tear: bool) -> bool:
         """Copy each file of the turn's session; with `tear`, what is left of the youngest one.
 
-        Returns whether all that could be done. A file that the agent always replaces whole stays as it is: no crash
-        tears it. One that may be another session's is not torn.
+        Returns whether all that could be done. A file that the agent replaces whole stays as it is: no crash tears it.
+        One that may be another session's is not torn.
         """
         self.look()
         mine = self._place_of(turn)

@@ -78,6 +78,20 @@ def test_a_file_that_is_replaced_whole_is_never_torn(watch: Any, place: AgentCon
     assert file.read_text() == '{"turn": 2}' and len([*it.history.of(Note)]) == 1
 
 
+def test_a_file_that_is_replaced_and_then_grows_can_be_torn(watch: Any, place: AgentContext):
+    """An agent may write a repaired file when it loads a session, and append to it then."""
+    it = watch()
+    file, other = place.session_dir / "a.jsonl", place.session_dir / "other"
+    for text in ('{"turn": 1}\n', '{"turn": 1, "repaired": true}\n'):
+        other.write_text(text)
+        other.replace(file)
+        it.look()
+    with file.open("a") as more:
+        more.write('{"turn": 2}\n')
+    assert it.save(2, tear=True) and file.read_text() == '{"turn": 1, "repaired": true}\n{"tur'
+    it.keep()
+
+
 def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, place: AgentContext, tmp_path: Path):
     """Each file as it is then, with the results that stand in it; copies of two kills do not meet."""
     it = watch()
