@@ -35,12 +35,15 @@ def history_kept(history: History) -> Iterator[Verdict]:
 
     The turn after an error or a kill, too, carries something of the turn that failed, if the result of a tool was sent
     in it: its message, its result, or a reply. A model that does not know that the tool ran runs it again. Not judged
-    where the provider did not accept what the turn said (400, 413, 422), or the kill tore a session file.
+    where the provider did not accept what the turn said (400, 413, 422), or the kill tore a session file. So does the
+    turn after one that its user stopped, if words of the model had come, or a tool had begun: its user goes on from
+    what they have read.
 
     An answered turn sent its own message to the model: a summary that is made at its start must not lose it.
 
-    Fix: After an error or a restart load the stored session, and send its turns or a summary of them. Do not begin
-    a new conversation silently. Keep the tool calls of a turn that failed, with their results.
+    Fix: After an error, a stop or a restart load the stored session, and send its turns or a summary of them. Do not
+    begin a new conversation silently. Keep the message of a turn that failed or was stopped, and its tool calls with
+    their results.
     """
     answered: list[Turn] = []
     for turn in history.turns:
@@ -48,6 +51,7 @@ def history_kept(history: History) -> Iterator[Verdict]:
             yield from _judge(history, turn, answered)
         if _carries(history, until=turn):
             yield from _after_an_error(history, turn)
+            yield from _after_an_abort(history, turn)
         if outcome_of(turn, history).kind == "answered":
             yield from _of_its_message(history, turn)
             answered.append(turn)
@@ -132,11 +136,36 @@ def _after_an_error(history: History, turn: Turn) -> Iterator[Verdict]:
         yield fail(says, (*ran[0].done[:1], *requests([later])))
 
 
-def _ran(history: History, turn: Turn) -> list[ToolUse]:
-    """Tools whose results were sent in a turn that ended in an error by itself, or with its process."""
+def _after_an_abort(history: History, turn: Turn) -> Iterator[Verdict]:
+    """The first accepted request after a turn that its user stopped when something of it had come."""
+    stopped = next((it for it in history.turns if it.number == turn.number - 1), None)
+    later = next((call for call in main_calls_of(turn) if call.paid), None)
+    if stopped is None or stopped.aborted is None or later is None:
+        return
+    if over(stopped) is not stopped.aborted or not _is_owed(history, stopped):
+        return
+    read = [call for call in main_calls_of(stopped) if call.ended is not None and call.ended.text_delivered.strip()]
+    began = [use for use in tool_uses_of(stopped) if use.started]
+    if not read and not began:
+        return
+    if _knows(later, stopped):
+        yield passed()
+    elif not _summarized(history, stopped, later):
+        what = f"words of request {read[-1].number} had come" if read else f"tool call {began[0].token} had begun"
+        says = f"{stopped} was stopped when {what}, and request {later.number} carries nothing of it"
+        yield fail(says, requests([*read[-1:], later]))
+
+
+def _is_owed(history: History, turn: Turn) -> bool:
+    """Whether nothing gave the agent a reason to leave the turn out, as a refusal or broken content does."""
     refused = any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in turn.calls)
     broken = any(it.damaged or (it.ended is not None and it.ended.stop == "error") for it in turn.calls)
-    if refused or broken or over(turn) not in (None, turn.killed) or history.beside(turn):
+    return not (refused or broken or history.beside(turn))
+
+
+def _ran(history: History, turn: Turn) -> list[ToolUse]:
+    """Tools whose results were sent in a turn that ended in an error by itself, or with its process."""
+    if over(turn) not in (None, turn.killed) or not _is_owed(history, turn):
         return []
     torn = any(it.turn == turn.number and it.torn for it in history.of(SessionSaved))
     if torn or (turn.killed is None and outcome_of(turn, history).kind != "surfaced"):

@@ -81,6 +81,12 @@ class Session:
         if self.messages and self.messages[-1]["role"] == "user":
             self.add("assistant", [{"type": "text", "text": SAID}])
 
+    def drop_from(self, message: str) -> None:
+        """Drop the turn that this message began."""
+        begins = [number for number, it in enumerate(self.messages) if it["content"][0].get("text") == message]
+        del self.messages[begins[-1] :]
+        self._rewrite()
+
     def shorten(self) -> None:
         """Drop the results of the earlier turns; their calls, questions and answers stay."""
         asked = [n for n, it in enumerate(self.messages) if it["role"] == "user" and it["content"][0]["type"] == "text"]
@@ -390,6 +396,8 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
             try:
                 answer = await step(http, url, session, host, tools)
             except asyncio.CancelledError:
+                if "forgets-a-stopped-turn" in BUGS:
+                    session.drop_from(message)
                 if "keeps-half-a-thought" in BUGS and HALF:
                     session.add("assistant", [whole(block) for block in HALF[-1].values()])
                 raise

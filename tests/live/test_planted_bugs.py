@@ -43,6 +43,7 @@ PLANTED = {
         {"tool_call_pairing", "session_recovers", "tools_alive", "turn_answered"},
     ),
 }
+OF_A_KILL = {"killed-in-mid-write": ("torn-line-is-fatal", {"session_recovers", "turn_answered"})}
 OF_A_DISK = {"disk-full-while-a-tool-runs": ("no-repair", {"tool_call_pairing", "session_recovers"})}
 OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
@@ -65,6 +66,7 @@ STRICT = {
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "abort-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
+    "abort-in-mid-reply": ("forgets-a-stopped-turn", {"history_kept"}),
     "abort-leaves-nothing-running": ("kills-only-the-shell", {"stops_when_told"}),
     "killed-after-tool": ("stores-at-the-end", {"history_kept"}),
     "killed-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
@@ -132,7 +134,7 @@ def with_tools(judged: Any, warm_python: str) -> Found:
 @pytest.fixture(scope="module")
 def processes(judged: Any) -> Found:
     """A kill and a full disk need a process, so this is the live world."""
-    return judged(_pairs(KILLED) | _pairs(OF_A_DISK), "live")
+    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL), "live")
 
 
 @pytest.mark.parametrize("scenario", sorted(PLANTED))
@@ -149,6 +151,14 @@ def test_a_planted_bug_is_red_where_the_disk_is_full(processes: Found, scenario:
     if why := disk_unavailable_reason():
         pytest.skip(why)
     bugs, red = OF_A_DISK[scenario]
+    assert _safe(processes, scenario, "none") == ("pass", set())
+    assert _safe(processes, scenario, bugs) == ("fail", red)
+
+
+@pytest.mark.parametrize("scenario", sorted(OF_A_KILL))
+def test_a_planted_bug_is_red_after_a_kill(processes: Found, scenario: str):
+    """The sound agent writes its session anew when it loads it, and appends then: such a file can be torn."""
+    bugs, red = OF_A_KILL[scenario]
     assert _safe(processes, scenario, "none") == ("pass", set())
     assert _safe(processes, scenario, bugs) == ("fail", red)
 

@@ -18,6 +18,21 @@ def _history_kept(play: RunDraw) -> None:
         play.tell.end()
 
 
+def _stopped_turn_forgotten(play: RunDraw) -> None:
+    """The user stops a turn in which words had come, and the next request has nothing of it."""
+    play.tell.message()
+    play.tell.answer_step(1)
+    play.tell.end()
+    play.tell.message()
+    call = play.ask(1)
+    play.tell.abort()
+    play.tell.reply(call, CUT_TEXT, how="hung up")
+    play.tell.end("", ended="aborted", exit_code=130)
+    number = play.tell.message()
+    play.tell.reply(play.tell.ask(1, sees=(number - 2, number), replies=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _output_once(play: RunDraw) -> None:
     """A broken reply stays on the screen, and the next try starts it again."""
     play.tell.message()
@@ -211,7 +226,7 @@ def _only_its_words(play: RunDraw) -> None:
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "cut_told": (_cut_told,),
     "output_told": (_output_told,),
-    "history_kept": (_history_kept, _failed_turn_forgotten),
+    "history_kept": (_history_kept, _failed_turn_forgotten, _stopped_turn_forgotten),
     "output_once": (_output_once,),
     "stops_when_told": (_runs_on, _reads_on),
     "no_traceback": (_no_traceback,),

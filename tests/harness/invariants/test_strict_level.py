@@ -158,6 +158,31 @@ def test_a_turn_that_failed_after_its_tool_had_run_is_known_to_the_next_one(
 
 
 @pytest.mark.parametrize(
+    ("shown", "more", "status"),
+    [
+        ("Half an ans", {}, "fail"),
+        ("", {}, "nothing"),
+        ("Half an ans", {"sees": (1, 2)}, "pass"),
+        ("Half an ans", {"replies": [1]}, "pass"),
+    ],
+)
+def test_a_turn_that_was_stopped_after_words_had_come_is_known_to_the_next_one(
+    shown: str, more: dict[str, Any], status: str
+):
+    """Its user goes on from what they have read; where nothing had come, an agent may give the message back."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    call = tell.ask(1)
+    tell.abort()
+    tell.reply(call, shown, how="hung up")
+    tell.end("", ended="aborted", exit_code=130).message()
+    tell.reply(tell.ask(1, **{"sees": (2,), "replies": (), **more}), f"Done {tell.nonce}")
+    verdict = check("history_kept", tell.end().seal())
+    assert verdict.status == status
+    assert status != "fail" or verdict.says.endswith("words of request 1 had come, and request 2 carries nothing of it")
+
+
+@pytest.mark.parametrize(
     ("sends", "torn", "sees", "status"),
     [
         (True, False, (1, 3), "fail"),
