@@ -54,6 +54,8 @@ class ReplyFault(Fault):
     """The reply is complete and has no words."""
     lasts: ClassVar[bool] = False
     """Nothing heals it: it applies to every later request, in later turns too."""
+    may_not_fire: ClassVar[bool] = False
+    """The run is judged although it did not fire: it lies in wait for a mistake of the agent."""
     needs_call: ClassVar[bool] = False
     """It changes only a reply that calls a tool."""
     ends_body: ClassVar[bool] = False

@@ -53,7 +53,7 @@ def test_every_fault_has_cells():
 
     A second message and no fault are cells too.
     """
-    undrawn = {"poison", "window", "dns_error", "dns_late", "bad_certificate"}
+    undrawn = {"demands", "poison", "window", "dns_error", "dns_late", "bad_certificate"}
     undrawn |= {"token_expired", "token_late", "refresh_refused", "ws_close"}
     assert {cell.fault for cell in CELLS} == {*registered(), NO_FAULT, SECOND_MESSAGE} - undrawn
 

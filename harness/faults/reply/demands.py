@@ -1,0 +1,61 @@
+"""A provider that is stricter than its wire: it refuses requests which others of the same wire accept."""
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+from wedgehog.fake_llm.conversation import Message
+from wedgehog.fake_llm.reply import Answer, Failure
+from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+
+REFUSED = 400
+Rule = Literal["roles", "arguments", "content"]
+
+
+@fault("demands", family="reply")
+class Demands(ReplyFault):
+    """The provider refuses, with 400, requests that break a rule of its own, which other providers do not have.
+
+    `roles`: messages of the user and of the model take turns, as the chat templates of Gemma and Mistral ask.
+    `arguments`: those of each tool call in the history are a JSON object, as vLLM, Kimi and xAI ask. `content`: a
+    message of the model has text or a tool call, as Mistral asks. Nothing heals it. It need not fire: an agent that
+    keeps the rule is never refused.
+    """
+
+    rule: Rule
+    lasts: ClassVar[bool] = True
+    may_not_fire: ClassVar[bool] = True
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """A refusal, if the request breaks the rule."""
+        breaks, message = _RULES[self.rule]
+        return Failure(REFUSED, message=message) if breaks(context.conversation.messages) else answer
+
+
+def _repeats_a_role(messages: Sequence[Message]) -> bool:
+    said = [message.role for message in messages if message.role != "system"]
+    return any(one == next_one != "tool" for one, next_one in pairwise(said))
+
+
+def _has_broken_arguments(messages: Sequence[Message]) -> bool:
+    return not all(_is_object(call.arguments) for message in messages for call in message.tool_calls)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def _says_nothing(messages: Sequence[Message]) -> bool:
+    return any(it.role == "assistant" and not (it.text.strip() or it.tool_calls) for it in messages)
+
+
+_RULES: dict[Rule, tuple[Callable[[Sequence[Message]], bool], str]] = {
+    "roles": (_repeats_a_role, "Conversation roles must alternate user/assistant/user/assistant/..."),
+    "arguments": (_has_broken_arguments, "Assistant tool call function.arguments must be a valid JSON object"),
+    "content": (_says_nothing, "Assistant message must have either content or tool_calls, but not none."),
+}

@@ -1,0 +1,48 @@
+"""A provider with a rule of its own refuses what breaks it, for as long as it is sent, and nothing else."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
+from wedgehog.fake_llm.reply import Failure, Reply, Text
+from wedgehog.harness.faults.base import parse_fault
+from wedgehog.harness.faults.reply_fault import Context, ReplyFault
+
+ANSWER = Reply((Text("Done"),))
+SYSTEM, USER, MODEL = Message("system", "Be kind."), Message("user", "Go on."), Message("assistant", "I do.")
+
+
+def called(arguments: str) -> tuple[Message, Message]:
+    """A tool call with these arguments, and its result."""
+    call = ToolCallSeen("c1", "bash", arguments)
+    return Message("assistant", tool_calls=(call,)), Message("tool", tool_results=(ToolResultSeen("c1", "ok"),))
+
+
+@pytest.mark.parametrize(
+    ("rule", "broken", "kept"),
+    [
+        ("roles", (SYSTEM, USER, USER), (SYSTEM, SYSTEM, USER, MODEL, USER)),
+        ("roles", (USER, MODEL, MODEL, USER), (USER, *called("{}"), *called("{}"), USER)),
+        ("arguments", (USER, *called('{"command": "ec')), (USER, *called('{"command": "echo"}'))),
+        ("arguments", (USER, *called("[1]")), (USER, MODEL, USER)),
+        ("content", (USER, Message("assistant", " "), USER), (USER, *called("{}"), USER)),
+        ("content", (USER, Message("assistant"), USER), (USER, MODEL, USER)),
+    ],
+)
+def test_what_breaks_the_rule_is_refused_and_what_keeps_it_is_answered(
+    rule: str, broken: tuple[Message, ...], kept: tuple[Message, ...]
+):
+    """With 400, as such providers do; results of tools may follow one another."""
+    fault = parse_fault({"demands": rule})
+    assert isinstance(fault, ReplyFault) and fault.may_not_fire
+    context = Context(event=None, request_bytes=0, now=datetime(2026, 1, 1, tzinfo=UTC))
+
+    def answered(messages: tuple[Message, ...]) -> object:
+        asked = Conversation("openai-chat", "m", False, messages)
+        return fault.on_answer(ANSWER, replace(context, conversation=asked))
+
+    refused = answered(broken)
+    assert isinstance(refused, Failure) and refused.status == 400
+    assert answered(kept) is ANSWER

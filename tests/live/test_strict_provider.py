@@ -1,0 +1,50 @@
+"""A provider with rules of its own: two designs of agents keep them, and each bug is red at level strict only."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+AGENTS = Path(__file__).with_name("strict_provider_agents.py")
+SOUND = ("mends", "takes_back")
+PLANTED = {
+    "broken-arguments-are-refused": "broken_arguments",
+    "empty-message-is-refused": "an_empty_message",
+    "roles-must-alternate": "two_messages_in_a_row",
+}
+Result = tuple[str, str, str]
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("strict-provider")
+
+
+@pytest.fixture
+def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
+    """The verdict, and what is violated at each level, by scenario and agent; all played once."""
+    if not (out / "runs").exists():
+        words = []
+        for name in (*SOUND, *PLANTED.values()):
+            spec = f"name: {name}\nwire: openai-chat\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
+            (out / f"{name}.yaml").write_text(spec)
+            words += ["--agent", str(out / f"{name}.yaml")]
+        wedgehog("run", *PLANTED, *words, "--world", "sim", "--out", str(out / "runs"), timeout=600)
+    rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
+    return {(row.scenario, row.agent): (row.verdict, row.violated, row.strict) for row in rows}
+
+
+@pytest.mark.parametrize("agent", SOUND)
+@pytest.mark.parametrize("scenario", sorted(PLANTED))
+def test_an_agent_that_keeps_the_rule_passes(found: dict[tuple[str, str], Result], scenario: str, agent: str):
+    """The provider never refuses it, and the run is judged all the same."""
+    assert found[scenario, agent] == ("pass", "", "")
+
+
+@pytest.mark.parametrize("scenario", sorted(PLANTED))
+def test_an_agent_that_breaks_the_rule_for_ever_is_red_at_level_strict(
+    found: dict[tuple[str, str], Result], scenario: str
+):
+    """Other providers of its wire accept what it sends."""
+    assert found[scenario, PLANTED[scenario]] == ("pass", "", "session_goes_on")
