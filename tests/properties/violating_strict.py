@@ -217,10 +217,10 @@ def _only_its_words(play: RunDraw) -> None:
     play.tell.message()
     (token,) = play.tell.reply(play.tell.ask(1), tools=[True])
     play.tell.reply(play.tell.ask(2, results=[play.tell.runs(token)]), f"Done {play.tell.nonce}")
-    play.tell.end(f"Done {play.tell.nonce}")
+    play.tell.end()
     play.tell.message()
-    play.tell.reply(play.tell.ask(1), f"Yes {play.tell.nonce}")
-    play.tell.end(f"Yes {play.tell.nonce}")
+    play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
+    play.tell.end()
 
 
 STRICT: Mapping[str, tuple[Violation, ...]] = {
