@@ -1,28 +1,8 @@
-"""The calls of a run: one call or one fired fault in a few words, and the table of all calls in the page."""
-
-from collections.abc import Sequence
+"""One call or one fired fault of a run in a few words."""
 
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call, Turn
-from wedgehog.reports.markup import Markup, html_table, line, tag
-from wedgehog.reports.words import NONE, brief, count, many, one_line, seconds
-
-CALLS_SHOWN = 300
-"""A longer table leaves out rows in its middle; history.jsonl holds them all."""
-
-_COLUMNS = (
-    ("#", "n"),
-    ("turn.step.attempt", "keep"),
-    ("at", "n"),
-    ("sent", "n"),
-    ("status", "keep"),
-    ("tokens in", "n"),
-    ("out billed", "n"),
-    ("delivered", "n"),
-    ("took", "n"),
-    ("how it ended", "says"),
-)
+from wedgehog.reports.words import many, one_line
 
 
 def place(call: Call) -> str:
@@ -73,58 +53,3 @@ def stop_name(turn: Turn) -> str:
     if turn.killed is not None:
         return "kill"
     return "abort" if turn.aborted else "front end gave up" if turn.gave_up else "deadline"
-
-
-def call_table(history: History) -> Markup:
-    """All calls of a run, in order of arrival."""
-    calls = history.calls
-    if not calls:
-        return tag("p", "No request reached the model.", class_="soft")
-    lines = [_row(call, proof) for call, proof in zip(calls, _new_proofs(calls), strict=True)]
-    if len(lines) > CALLS_SHOWN:
-        head, tail = CALLS_SHOWN * 3 // 4, CALLS_SHOWN // 4
-        words = f"{len(calls) - head - tail:,} calls are left out here; history.jsonl holds them all"
-        gap = tag("tr", tag("td", words, colspan=len(_COLUMNS)), class_="left-out")
-        lines = [*lines[:head], gap, *lines[-tail:]]
-    recovery = len(calls) - len(history.played_calls)
-    more = f", and {many(recovery, 'call')} of the recovery message" if recovery else ""
-    title = tag("h4", f"{many(len(calls) - recovery, 'call')}{more}")
-    return tag("div", title, html_table(_COLUMNS, lines, tall=True))
-
-
-def _new_proofs(calls: Sequence[Call]) -> list[str]:
-    """The faults of each call with their proofs; a proof equal to that of the call before is left out."""
-    said = ["; ".join(fault_words(fired) for fired in call.faults) for call in calls]
-    names = [", ".join(fired.name for fired in call.faults) for call in calls]
-    return [name if before == one else one for before, one, name in zip(["", *said], said, names, strict=False)]
-
-
-def _row(call: Call, faults: str) -> Markup:
-    beside = call.arrived.side or call.arrived.background
-    where = place(call) + (f" {beside}" if beside else "")
-    cells = (
-        call.number,
-        where,
-        seconds(max(call.at_s, 0.0)),
-        f"{brief(call.arrived.body_bytes)} B",
-        _status(call),
-        count(call.input_tokens),
-        count(call.output_tokens),
-        count(call.tokens_delivered),
-        seconds(took_s(call)),
-        (ending(call) + _stop(call), tag("small", faults, class_="fault") if faults else None),
-    )
-    return line(_COLUMNS, cells, None if call.ok else "lost")
-
-
-def _stop(call: Call) -> str:
-    """The stop reason of a whole reply."""
-    return f"; stop reason: {call.ended.stop}" if call.whole and call.ended else ""
-
-
-def _status(call: Call) -> str:
-    if call.unscripted:
-        return "unscripted"
-    if call.refused:
-        return str(call.refused.status)
-    return "200, paid" if call.paid else NONE

@@ -1,20 +1,20 @@
 """One run in the page: its verdicts with evidence, its turns, faults and calls, and what was executed."""
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
-from wedgehog.harness.record.events.run import AgentStarted, HostRefused, Note, Trouble
+from wedgehog.harness.record.events.run import HostRefused, Note, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import BODIES, StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, WORST_FIRST, Verdict
 from wedgehog.harness.record.views import Turn
-from wedgehog.reports.calls import call_table, fault_words
+from wedgehog.reports.call_table import call_table
+from wedgehog.reports.calls import fault_words
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import cost_words, notes
 from wedgehog.reports.database_use import database
@@ -23,11 +23,13 @@ from wedgehog.reports.history_numbers import first_error
 from wedgehog.reports.lanes import Lane, events_in, lanes
 from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.narrative import facts
+from wedgehog.reports.reader_answers import reader_answers
 from wedgehog.reports.refused_request import refused_request
 from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
 from wedgehog.reports.run_files import files
 from wedgehog.reports.timeline_svg import event_id, timeline_figure
+from wedgehog.reports.what_ran import what_ran
 from wedgehog.reports.words import brief, count, many, money, one_line, seconds
 
 EVIDENCE_SHOWN = 4
@@ -97,9 +99,10 @@ class _PlayedRun:
     def _details(self) -> Iterator[Markup | None]:
         """What is on the screen only: printed, it would fill pages."""
         yield self._turns()
-        yield call_table(self.history)
+        yield reader_answers(self.run)
+        yield call_table(self.history, self.violating)
         yield refused_request(self.history, self.campaign.folder / BODIES)
-        yield self._what_ran()
+        yield what_ran(self.history)
         yield _titled("Files", _facts(files(self.run, self.run_dir)))
         if self.run.judgement.replay:
             yield tag("h4", "Play this run again")
@@ -245,25 +248,6 @@ class _PlayedRun:
     @cached_property
     def drawn(self) -> list[Lane]:
         return lanes(self.history, self.run.judgement.remarks)
-
-    # ---- what was executed
-
-    def _what_ran(self) -> Markup | None:
-        started = list(self.history.of(AgentStarted))
-        if not started:
-            return None
-        first = started[0]
-        pairs = (
-            ("command", shlex.join(first.argv)),
-            ("executable", first.executable),
-            ("version", first.version),
-            ("entry file", first.entry),
-            ("hash of that file", first.entry_hash),
-            ("started", many(len(started), "time")),
-            ("run began", self.history.run.started),
-        )
-        shown = [tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in pairs if value]
-        return _titled("What was executed", tag("dl", shown, class_="stack"))
 
 
 def _named(title: str, names: Sequence[str]) -> Markup | None:

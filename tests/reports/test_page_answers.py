@@ -7,6 +7,7 @@ from pathlib import Path
 from wedgehog.harness.record.events.call import ToolCallOffered, ToolResult
 from wedgehog.harness.record.events.run import SessionKept
 from wedgehog.harness.record.events.service import BeaconSeen
+from wedgehog.harness.record.events.turn import GaveUp
 from wedgehog.reports import write_folder
 from wedgehog.reports.run_files import READ_AT_MOST, last_record
 
@@ -110,3 +111,41 @@ def test_a_record_that_is_not_read_whole_is_not_shown(tmp_path: Path):
     assert last_record(file) == ""
     file.write_text("")
     assert last_record(file) == ""
+
+
+def test_where_to_and_how_large_was_each_request(campaign: Campaign):
+    """Method, host and path once for all calls; exact bytes, messages and results of each, and where it broke off."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        results = (ToolResult("id1", 84_090, token="1.1.1"),)
+        call = telling.request(1, body_bytes=85_562, results=results, method="POST", host="llm.test:80")
+        telling.accept(call)
+        telling.stalled(call, 2.0, bytes_delivered=200, body_bytes=416)
+        telling.end(1, error="Error: Timeout", exit_code=1)
+
+    page = _page(campaign, tell)
+    assert "1 call to POST /v1/messages, host llm.test:80." in page
+    assert "85,562 2 1 (84,090) 200, paid" in page
+    assert "stalled, the agent hung up; phase: in the reply's body, after 200 of 416 bytes" in page
+    assert "method and host were not recorded" in _page(Campaign(campaign.folder.parent / "old"), _lost(1))
+
+
+def test_no_call_around_a_stop_is_left_out_of_a_long_table(campaign: Campaign):
+    """The rows in the middle are left out, but not those around the moment when the front end gave up."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        for number in range(1, 601):
+            call = telling.request(1)
+            telling.accept(call)
+            telling.later(0.01).whole(call, stop="tool")
+            if number == 400:
+                telling.history.add(GaveUp(turn=1))
+        telling.end(1, ended="gave up")
+
+    page = _page(campaign, tell)
+    assert "1.1.393 " in page and "1.1.408 " in page and "1.1.380 " not in page
+    assert "167 calls left out here; history.jsonl holds all" in page

@@ -17,7 +17,7 @@ from wedgehog.harness.record.ledger import ledger_of
 
 OWN = (RunStarted, AgentStarted, LagSeen, CpuWaitSeen, TurnEnded)
 """Events that name the world, the machine or a time; what a turn ended with, the client saw."""
-OWN_FIELDS = ("id", "conn", "proof")
+OWN_FIELDS = ("id", "conn", "host", "proof")
 IN_TIME = ("body_bytes", "bytes_delivered", "tokens_delivered", "blocks_delivered", "text_delivered")
 """What depends on how much came before a timeout."""
 
