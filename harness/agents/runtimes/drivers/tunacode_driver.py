@@ -19,7 +19,6 @@ async def main(session_id: str, url: str, key: str, timeout_s: float, message: s
     session.session_id, session.project_id, session.current_model = session_id, "wedgehog", MODEL
     session.user_config["env"].update({"OPENAI_API_KEY": key, "OPENAI_BASE_URL": f"{url}/v1"})
     session.user_config["settings"]["global_request_timeout"] = timeout_s
-    before = len(session.conversation.messages)
     try:
         await process_request(message=message, model=MODEL, state_manager=state, streaming_callback=_nothing)
     except Exception as wrong:
@@ -27,7 +26,7 @@ async def main(session_id: str, url: str, key: str, timeout_s: float, message: s
         return 1
     finally:
         await state.save_session()
-    print(answer(session.conversation.messages[before:]))
+    print(answer(session.conversation.messages))
     return 0
 
 
