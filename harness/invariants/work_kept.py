@@ -74,7 +74,9 @@ def _after_the_turn(history: History, turn: Turn, finished: Sequence[ToolUse], a
         says = f"{turn} ended before the results of {_tokens(finished)} could be sent, and no turn followed"
         return inconclusive(says, _proof(finished)) if asked else nothing(f"not judged: {says}")
     kept = _kept(finished, later.arrived, "the next turn's first request")
-    return kept if asked or kept.status == "pass" else nothing(f"not judged: {kept.says}")
+    if asked or kept.status == "pass":
+        return kept
+    return nothing(f"not judged, because the turn was over and the scenario does not ask for work_kept: {kept.says}")
 
 
 def _sort(siblings: Sequence[ToolUse], until: Event | None) -> tuple[list[ToolUse], list[ToolUse]]:

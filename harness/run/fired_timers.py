@@ -44,12 +44,12 @@ def timers_fired(turn: Turn, timers: Sequence[Timeout], history: History) -> Ite
     for act in _acts(turn, history):
         chosen = _chosen(act, timers, said, history)
         if chosen:
-            groups.setdefault(tuple(_named(timer, history) for timer in chosen), []).append(act)
+            groups.setdefault(tuple(named_timer(timer, history) for timer in chosen), []).append(act)
     for names, acts in groups.items():
         unsure = "; which of them cannot be told" if len(names) > 1 else ""
         yield f"{turn}: its timer {' or '.join(names)} fired: {_measured(acts)}{unsure}"
     for timer in timers:
-        name = _named(timer, history)
+        name = named_timer(timer, history)
         if timer.says and re.search(timer.says, said) and not any(name in names for names in groups):
             yield f"{turn}: its words name its timer {name}, but no call and no turn ended at a time that fits it"
 
@@ -59,7 +59,8 @@ def _said(turn: Turn) -> str:
     return "" if end is None else uncoloured(f"{end.error}\n{end.stderr}\n{end.raised or ''}\n{end.answer}")
 
 
-def _named(timer: Timeout, history: History) -> str:
+def named_timer(timer: Timeout, history: History) -> str:
+    """A timer with its time in the spec and in this run."""
     return f"{timer.name!r} ({timer.s:g} s; here {timer.s / history.run.time_scale:g} s)"
 
 

@@ -22,8 +22,8 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.harness.run.timer_chain import timer_chain
+from wedgehog.harness.run.timer_remarks import timer_remarks
 from wedgehog.harness.run.unplayed import unplayed
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
@@ -311,7 +311,7 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
         outcome = outcome_of(turn, history)
         if outcome.remark:
             yield f"{turn}: {outcome.remark}"
-        yield from timers_fired(turn, agent.timeouts, history)
+    yield from timer_remarks(agent.timeouts, history)
     for ended in history.of(TurnEnded):
         yield from dict.fromkeys(
             f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)

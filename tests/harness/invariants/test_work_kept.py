@@ -116,7 +116,10 @@ def test_a_turn_that_ended_first_is_reported_and_judged_only_when_asked():
     lost, kept = _ended_first(), _ended_first(result(FAST), result(SLOW, is_error=True))
     verdict = check("work_kept", lost)
     assert verdict.status == "nothing"
-    assert verdict.says.startswith("not judged: tool call 1.1.1 finished, but the next turn's first request")
+    assert verdict.says.startswith(
+        "not judged, because the turn was over and the scenario does not ask for work_kept: "
+    )
+    assert "tool call 1.1.1 finished, but the next turn's first request" in verdict.says
     assert check("work_kept", lost, asked=True).status == "fail"
     assert check("work_kept", kept, asked=True).status == "pass"
 

@@ -1,0 +1,79 @@
+"""What a run shows of each timer of the agent's spec: that it fired, that a line of its log names it, or nothing."""
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from wedgehog.harness.agents.spec_keys import Timeout
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.views import Turn
+from wedgehog.harness.run.fired_timers import LATE_S, LATE_SHARE, named_timer, timers_fired
+
+STAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+STAMP_S: Final = 1.0
+"""The time on a line may be cut to a whole second."""
+
+
+def timer_remarks(timers: Sequence[Timeout], history: History) -> Iterator[str]:
+    """A sentence for each sign of a timer, and one for all timers without a sign."""
+    said = [
+        it
+        for turn in history.turns
+        for it in (*timers_fired(turn, timers, history), *_front_end(turn, timers, history))
+    ]
+    said += _in_the_log(timers, history)
+    yield from said
+    names = dict.fromkeys(named_timer(timer, history) for timer in timers)
+    silent = [name for name in names if not any(name in it for it in said)]
+    if silent:
+        yield f"no sign that its timer {' or '.join(silent)} fired in this run"
+
+
+def _front_end(turn: Turn, timers: Sequence[Timeout], history: History) -> Iterator[str]:
+    """The harness plays the front end: its wait may be a timer of the spec."""
+    after_s = turn.gave_up.after_s if turn.gave_up is not None else None
+    if after_s is None:
+        return
+    for timer in timers:
+        timer_s = timer.s / history.run.time_scale
+        if not timer.inside and abs(after_s - timer_s) <= LATE_SHARE * timer_s:
+            name = named_timer(timer, history)
+            how = f"the front end, which the harness plays, gave up after {after_s:.2f} s"
+            yield f"{turn}: its timer {name} fired: {how}"
+
+
+def _in_the_log(timers: Sequence[Timeout], history: History) -> Iterator[str]:
+    """Lines with a time of their own: how long after which message the agent wrote them."""
+    began = datetime.fromisoformat(history.run.started)
+    for turn in history.turns:
+        for line in turn.end.stderr.splitlines() if turn.end is not None else ():
+            stamp = STAMP.search(line)
+            written_s = None if stamp is None else _seconds_into(stamp[0], began)
+            for timer in timers:
+                if written_s is not None and timer.says and re.search(timer.says, line):
+                    yield from _after_a_message(timer, written_s, history)
+
+
+def _after_a_message(timer: Timeout, written_s: float, history: History) -> Iterator[str]:
+    """One sentence; a kill ends the timers of its turn."""
+    timer_s = timer.s / history.run.time_scale
+    fitting = {
+        str(turn): waited_s
+        for turn in history.turns
+        if turn.stimulus is not None and turn.killed is None
+        for waited_s in (written_s - turn.stimulus.at_s,)
+        if -STAMP_S <= waited_s - timer_s <= max(LATE_S, LATE_SHARE * timer_s)
+    }
+    if fitting:
+        waited_s = next(iter(fitting.values()))
+        which, name = " or ".join(fitting), named_timer(timer, history)
+        yield f"{which}: by the time on its own line, its timer {name} fired about {waited_s:.0f} s after the message"
+
+
+def _seconds_into(stamp: str, began: datetime) -> float | None:
+    try:
+        written = datetime.fromisoformat(stamp.replace(",", "."))
+    except ValueError:
+        return None
+    return ((written if written.tzinfo else written.replace(tzinfo=UTC)) - began).total_seconds()
