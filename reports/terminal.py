@@ -74,6 +74,8 @@ class _Report:
         self._shares()
         self._side_by_side()
         self._skipped()
+        if self.verbose:
+            self._passed()
         self._expected_failures()
 
     def summary(self) -> None:
@@ -198,6 +200,18 @@ class _Report:
             more = f" and {len(names) - SKIPPED_NAMED} more" if len(names) > SKIPPED_NAMED else ""
             judged, shown = alike[0].judgement, ", ".join(names[:SKIPPED_NAMED])
             self._say(f"{NONE} {judged.agent}: {judged.skipped} ({shown}{more})", indent=2)
+
+    def _passed(self) -> None:
+        """What speaks for each pass, once for repeats with the same sentences."""
+        runs = [run for run in self.campaign.runs if run.judgement.verdict == "pass"]
+        runs = [run for run in runs if result_category(run.judgement) == "passed"]
+        if runs:
+            self._heading("Passed")
+        for alike in grouped(runs, _sentence).values():
+            judged = alike[0].judgement
+            names = dict.fromkeys(agent_name(run.judgement) for run in alike)
+            self._say(f"{SIGNS['passed']} {judged.scenario}, {', '.join(names)}", STYLES["passed"], indent=2)
+            self._each_invariant(alike[0])
 
     def _expected_failures(self) -> None:
         """Why the runs with an expected or known failure failed."""

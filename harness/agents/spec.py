@@ -113,8 +113,14 @@ class AgentSpec(AgentKeys):
         return "time_scale" in template_names(self)
 
 
+PROGRAMS = (".py", ".js", ".ts", ".mjs", ".sh", ".go")
+"""Endings of files that a newcomer gives in the place of a spec."""
+
+
 def load_spec(path: Path) -> AgentSpec:
     """Read and check the spec at `path`. Errors: BadFileError, a line for each mistake: file, line, expectation."""
+    if path.suffix in PROGRAMS and path.is_file():
+        raise BadFileError(path, None, "this is a program; `wedgehog init` writes a spec for it")
     found = document.load(path)
     if isinstance(found.data, dict) and "turns" in found.data:
         raise BadFileError(path, None, "this is a scenario: name it without --agent")

@@ -6,7 +6,6 @@ agent ─▶ fake provider (with a `Pipe` on a connection with a fault) ◀─ s
 import asyncio
 import errno
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
@@ -214,11 +213,11 @@ def prepaid(usd: float | None, tokens: int | None) -> BalanceConfig | None:
 
 
 def fast_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop of `wedgehog serve`: uvloop's, except on Windows."""
-    if sys.platform == "win32":
+    """Return the event loop of `wedgehog serve`: uvloop's where it is installed."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
         return asyncio.new_event_loop()
-    import uvloop
-
     return uvloop.new_event_loop()
 
 

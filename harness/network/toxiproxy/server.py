@@ -22,6 +22,8 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
+from urllib.parse import urlsplit
 
 import platformdirs
 import requests
@@ -111,11 +113,19 @@ def fetch(say: Say) -> Located:
         try:
             path = way(say, FETCH_S)
         except (NoServerError, OSError, subprocess.SubprocessError) as error:
-            said = str(error).partition("\n")[0][:200]
-            tried.append(f"{how}: {said or type(error).__name__}")
+            tried.append(f"{how}: {_in_words(error)}")
         else:
             return Located(path, how, version_of(path), tuple(tried))
     raise NoServerError("Toxiproxy could not be fetched: " + "; ".join(tried))
+
+
+def _in_words(error: Exception) -> str:
+    match error:
+        case requests.ConnectionError(request=requests.PreparedRequest(url=str(url))):
+            return f"{urlsplit(url).hostname} cannot be reached"
+        case subprocess.TimeoutExpired(timeout=limit_s):
+            return f"it took longer than {limit_s:g} s, and goes on from there in the next run"
+    return shorten(str(error).partition("\n")[0], 200, placeholder=" …") or type(error).__name__
 
 
 def asset() -> str:

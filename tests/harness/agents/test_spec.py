@@ -142,6 +142,13 @@ def test_all_mistakes_of_a_spec_are_told_at_once(tmp_path: Path):
     assert "'resume' goes with 'command'" in said[0] and "'{mesage}'" in said[1]
 
 
+def test_a_program_in_the_place_of_a_spec_is_told_apart(tmp_path: Path):
+    """Not as a mistake of YAML."""
+    (tmp_path / "agent.py").write_text("import os\n\ndef main(): ...\n")
+    with pytest.raises(BadFileError, match=r"agent\.py: this is a program; `wedgehog init` writes a spec for it"):
+        load_spec(tmp_path / "agent.py")
+
+
 def test_a_name_that_could_leave_the_run_folder_is_refused(tmp_path: Path):
     """Names become folders."""
     assert "a.yaml:1: 'name'" in complaint(tmp_path, "name: ../x\nwire: anthropic\ncommand: [x]\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from wedgehog.harness.commands.serve import serve
+from wedgehog.harness.commands.serve import fast_loop, serve
 from wedgehog.harness.scenario.document import BadFileError
 
 SCRIPT = """\
@@ -144,3 +145,13 @@ async def test_a_bad_fault_is_told_by_its_own_line(script: Any):
                 pass
         said = str(caught.value)
         assert f"script.yaml:{line}: " in said and "\n" not in said
+
+
+def test_the_loop_is_uvloops_where_that_is_installed(monkeypatch: pytest.MonkeyPatch):
+    """It is an extra: without it the fake is served by asyncio's own loop."""
+    for missing in (False, True):
+        if missing:
+            monkeypatch.setitem(sys.modules, "uvloop", None)
+        loop = fast_loop()
+        loop.close()
+        assert type(loop).__module__.startswith("uvloop") is not missing

@@ -3,10 +3,12 @@
 import hashlib
 import http.server
 import os
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
+import requests
 
 from wedgehog.harness.network import choose
 from wedgehog.harness.network.toxiproxy import server
@@ -141,3 +143,23 @@ async def test_a_server_that_ends_at_once_is_an_error_not_a_wait(tmp_path):
     with pytest.raises(NoServerError, match="status 3"):
         async with server.start(broken):
             pass
+
+
+def test_what_keeps_toxiproxy_away_is_said_in_words(monkeypatch):
+    """A host that does not answer, and a build that takes too long: what Go has compiled is kept."""
+
+    def unreachable(*_):
+        request = requests.Request("GET", "https://github.com/a/b").prepare()
+        raise requests.ConnectionError("HTTPSConnectionPool(host='github.com', port=443): Max retries", request=request)
+
+    def slow(*_):
+        raise subprocess.TimeoutExpired(["go", "install", "x"], 180.0)
+
+    monkeypatch.setattr(server, "download", unreachable)
+    monkeypatch.setattr(server, "build", slow)
+    with pytest.raises(NoServerError) as why:
+        server.fetch(lambda _: None)
+    assert str(why.value) == (
+        "Toxiproxy could not be fetched: release: github.com cannot be reached; go install: it took longer than 180 s, "
+        "and goes on from there in the next run"
+    )
