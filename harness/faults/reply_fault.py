@@ -65,6 +65,11 @@ class ReplyFault(Fault):
     """It changes one event of a stream, which its trigger names; `phase: middle` is the one behind half of them."""
 
     @property
+    def for_some(self) -> bool:
+        """Whether an agent of good will may never send what it strikes; then its scenario does not apply."""
+        return False
+
+    @property
     def breaks_arguments(self) -> bool:
         """Whether a tool call's arguments become text that is no JSON object."""
         return False

@@ -26,6 +26,8 @@ class Result:
     """It has no content at all."""
     by_protocol: bool = False
     """The response is a JSON-RPC error with this text, and no result."""
+    image: bool = False
+    """It has a small picture beside its text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ LIMITS = {
 def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
     """The judgement of one run (the caller adds where it lies and how it is replayed)."""
     expect = scenario.expect.get(agent.name)
-    skipped = _not_compacted(history, scenario)
+    skipped = _not_compacted(history, scenario) or _not_sent(history, scenario)
     strict = [*_strict(history, scenario, agent)] if expect is None else []
     counted = strict if agent.level == "strict" else []
     invariants = [*_invariants(history, scenario, agent), *_bounded(history, scenario)]
@@ -83,6 +83,14 @@ def _not_compacted(history: History, scenario: Scenario) -> str:
     if not harmed or compacted or not history.whole:
         return ""
     return "in this run the agent did not ask the model to compact the conversation"
+
+
+def _not_sent(history: History, scenario: Scenario) -> str:
+    """Why a fault on what only some agents send does not apply, if the run shows that; empty if it does."""
+    fired = {it.fault for it in history.of(FaultFired)}
+    faults = [it.fault for number, it in enumerate(scenario.faults) if number not in fired]
+    unmet = (it.unmet for it in faults if isinstance(it, ReplyFault) and it.for_some)
+    return next(unmet, "") if history.whole else ""
 
 
 def _bounded(history: History, scenario: Scenario) -> Iterator[Verdict]:

@@ -22,6 +22,8 @@ class HostTool(ConfigModel):
     """The whole JSON Schema of its arguments, sent as it is, in the place of `input`."""
     answer: str = "done"
     """Its result."""
+    image: bool = False
+    """Its result has a small picture beside the text."""
     delay_s: NonNegativeFloat = 0
     """How long it works."""
     error: str | None = None

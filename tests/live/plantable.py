@@ -46,6 +46,10 @@ class TooLongError(FailedError):
     """The conversation is longer than the model's window."""
 
 
+class PictureError(FailedError):
+    """The provider does not take a picture of the conversation."""
+
+
 class Session:
     """Messages, one a line; what a crash left open is closed at load."""
 
@@ -96,6 +100,15 @@ class Session:
                     part["content"] = "(dropped)"
         self._rewrite()
 
+    def drop_images(self) -> None:
+        """Put words in the place of each picture."""
+        for message in self.messages:
+            message["content"] = [
+                {"type": "text", "text": "(a picture that the provider did not take)"} if it["type"] == "image" else it
+                for it in message["content"]
+            ]
+        self._rewrite()
+
     def add(self, role: str, content: list[Message]) -> None:
         self.messages.append({"role": role, "content": content})
         if "stores-at-the-end" in BUGS:
@@ -144,6 +157,8 @@ async def refused(reply: aiohttp.ClientResponse) -> None:
     says = f"Error: status {reply.status}: {(await reply.text())[:300]}"
     if reply.status in AGAIN or "every-status-is-retried" in BUGS:
         raise RetryError(says, wait_of(reply.headers.get("retry-after")))
+    if "process image" in says and "keeps-images" not in BUGS:
+        raise PictureError(says)
     if "prompt is too long" in says and "never-compacts" not in BUGS:
         raise TooLongError(says)
     raise FailedError(says)
@@ -296,6 +311,8 @@ class Host:
 
     def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
         self.http, self.url, self.count, self.session = http, url, 0, ""
+        self.images: list[Message] = []
+        """Pictures of results, for the next request."""
         self.names: dict[str, str] = {}
         """What the server calls each tool, by the name that the model reads."""
 
@@ -339,6 +356,8 @@ class Host:
             if "reads-the-first-content" in BUGS:
                 return reply["result"]["content"][0]["text"], False
             text = "".join(part.get("text", "") for part in reply["result"]["content"])
+            if "takes-images" in BUGS:
+                self.images += [it for it in reply["result"]["content"] if it["type"] == "image"]
             failed = bool(reply["result"].get("isError"))
         except (OSError, ValueError, KeyError, aiohttp.ClientError) as wrong:
             text, failed = f"Error: the tool server gave no result: {wrong!r}", True
@@ -414,6 +433,9 @@ async def step(
         await tried(http, url, session.messages, tools)
     try:
         content, stop = await tried(http, url, session.messages, tools)
+    except PictureError:
+        session.drop_images()
+        content, stop = await tried(http, url, session.messages, tools)
     except TooLongError:
         before = json.dumps(session.messages)
         session.shorten()
@@ -436,8 +458,16 @@ async def step(
     if "one-kind-of-tool" in BUGS and len({call["name"] for call in calls}) > 1:
         raise FailedError(f"Error: tool call {calls[1]['name']} does not match {calls[0]['name']}")
     done = await asyncio.gather(*(run(call, host, tools) for call in calls))
-    session.add("user", kept(done))
+    session.add("user", [*kept(done), *pictures(host)])
     return None
+
+
+def pictures(host: Host | None) -> list[Message]:
+    """The pictures of the latest results, as blocks of the message with the results."""
+    taken, host_images = list(host.images if host else []), host.images if host else []
+    host_images.clear()
+    named = [{"type": "base64", "media_type": it["mimeType"], "data": it["data"]} for it in taken]
+    return [{"type": "image", "source": source} for source in named]
 
 
 def kept(done: list[Message]) -> list[Message]:

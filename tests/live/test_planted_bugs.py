@@ -49,7 +49,7 @@ OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
     "mcp-result-is-empty": ("reads-the-first-content", {"turn_answered"}),
     "mcp-call-gets-a-protocol-error": ("failure-ends-the-turn", {"turn_answered"}),
-    "mcp-tool-name-with-a-dot": ("names-as-they-are", {"turn_answered", "session_recovers"}),
+    "mcp-tool-name-with-a-dot": ("names-as-they-are", {"session_recovers"}),
     "mcp-tools-with-unusual-schemas": ("expects-properties", {"turn_answered", "session_recovers"}),
 }
 STRICT = {
@@ -88,6 +88,8 @@ MORE = {
     ("reply-takes-minutes", "none"),
 }
 SIMULATED = _pairs(PLANTED) | (_pairs(STRICT) - _pairs(KILLED)) | MORE
+REFUSED = "mcp-picture-is-refused"
+PICTURES = {(REFUSED, bugs) for bugs in ("none", "takes-images", "takes-images,keeps-images")}
 Found = dict[tuple[str, str], Judgement]
 """What came of each scenario with each agent."""
 
@@ -98,7 +100,7 @@ def judged(simulating_python: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
     def play(pairs: Iterable[tuple[str, str]], world: World, python: str = sys.executable) -> Found:
         folder = tmp_path_factory.mktemp("planted")
-        entries = [_entry(folder, *pair, with_tools=pair[0] in OF_TOOLS) for pair in sorted(pairs)]
+        entries = [_entry(folder, *pair, with_tools=pair[0] in {*OF_TOOLS, REFUSED}) for pair in sorted(pairs)]
         campaign = Campaign(entries, Options(folder / "runs", world=world), NoProgress(), lambda line: None)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("wedgehog.harness.run.sim_player.sys", SimpleNamespace(executable=simulating_python))
@@ -128,7 +130,7 @@ def simulated(judged: Any) -> Found:
 @pytest.fixture(scope="module")
 def with_tools(judged: Any, warm_python: str) -> Found:
     """The host of the tools is a process, so this is the live world."""
-    return judged(_pairs(OF_TOOLS), "live", warm_python)
+    return judged(_pairs(OF_TOOLS) | PICTURES, "live", warm_python)
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +182,13 @@ def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(request: pyt
     assert _strict(found, scenario, bugs) == ("pass", red)
 
 
+def test_a_picture_that_is_refused_must_not_stay_in_the_session(with_tools: Found):
+    """An agent that puts words in its place goes on; one that keeps it is refused for ever; one without is skipped."""
+    assert _strict(with_tools, REFUSED, "takes-images-tools") == ("pass", set())
+    assert _strict(with_tools, REFUSED, "takes-images-keeps-images-tools") == ("pass", {"session_goes_on"})
+    assert with_tools[REFUSED, "none-tools"].skipped.startswith("no request carried such an item")
+
+
 def test_half_a_thought_in_the_session_is_red_where_the_turn_is_stopped_in_it(simulated: Found):
     """It has no signature, and the provider refuses it with each later message."""
     assert _safe(simulated, "abort-in-mid-thought", "thinks") == ("pass", set())
@@ -220,7 +229,7 @@ def test_a_front_end_that_goes_away_must_not_leave_an_open_call(wedgehog: Any, t
     assert found == {
         (away[0], "none-service"): "",
         (away[1], "none-service"): "",
-        (away[0], "no-repair-service"): "session_recovers tool_call_pairing",
+        (away[0], "no-repair-service"): "session_recovers;tool_call_pairing",
         (away[1], "no-repair-service"): "",
     }
 

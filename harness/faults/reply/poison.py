@@ -44,6 +44,11 @@ class Poison(ReplyFault):
         """Reasoning comes back on some wires only."""
         return ("thinking",) if self.kind == "thinking" else ()
 
+    @property
+    def for_some(self) -> bool:
+        """Not every agent gives a picture of a tool to its model."""
+        return self.kind == "image"
+
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A refusal, if the request carries the item."""
         found = [item.mark for item in _items(context.conversation) if self._fits(item, context.conversation)]

@@ -243,7 +243,7 @@ class ToolHost:
         tool, token = self.tools[name], self.offers.match(name, arguments)
         self._records.called(name, dotted(token) if token else "", server.pid)
         words = tool.answer if tool.error is None else tool.error
-        result = Result(words, tool.error is not None, tool.delay_s / self._scale)
+        result = Result(words, tool.error is not None, tool.delay_s / self._scale, image=tool.image)
         if token:
             await self._records.beacon(dotted(token), "started", None)
             self._results[token] = result, _ = self._source.asked(dotted(token), result)
@@ -251,7 +251,7 @@ class ToolHost:
             await asyncio.Event().wait()
         await self._clock.sleep(result.delay_s)
         form = {"copies": result.copies, "broken": result.broken, "bytes": result.bytes}
-        form |= {"empty": result.empty, "by_protocol": result.by_protocol}
+        form |= {"empty": result.empty, "by_protocol": result.by_protocol, "image": result.image}
         return {"token": token, "text": result.text, "is_error": result.is_error, **form}
 
     async def _may_write(self, token: str, client: Any, written: int) -> None:

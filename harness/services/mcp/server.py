@@ -18,6 +18,8 @@ ADDRESS_VARIABLE = "WEDGEHOG_TOOLS"
 KEEP_ALIVE_S = 86_400
 INTERNAL_ERROR = -32603
 """JSON-RPC's code for a failure of the server itself."""
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+"""One grey pixel, a PNG."""
 
 
 class HarnessClient:
@@ -83,7 +85,10 @@ def _server(harness: HarnessClient, tools: list[dict[str, Any]], faults: Respons
             raise MCPError(INTERNAL_ERROR, text)
         if call["empty"]:  # `_meta` is no content, and no client gives it to the model
             return types.CallToolResult(content=[], _meta={"wedgehog": token})
-        return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=call["is_error"])
+        content: list[Any] = [types.TextContent(type="text", text=text)]
+        if call["image"]:
+            content.append(types.ImageContent(type="image", data=PICTURE, mime_type="image/png"))
+        return types.CallToolResult(content=content, is_error=call["is_error"])
 
     return Server("wedgehog-tools", on_list_tools=on_list_tools, on_call_tool=on_call_tool)
 
