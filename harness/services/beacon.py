@@ -51,7 +51,7 @@ def _in_background(command: str, name: str, trace: str) -> str:
         f"printf '{name} started &\\n' >> {trace}\n"
         f'wedgehog_job={trace}.{name}.$$; mkfifo "$wedgehog_job"\n'
         f'sh -c \'cat; echo "$1 done" >> "$2"\' wedgehog-beacon {name} {trace} < "$wedgehog_job" > /dev/null 2>&1 &\n'
-        f'{{ rm -f "$wedgehog_job"; {command}\n}} 9> "$wedgehog_job"\n'
+        f'{{ rm "$wedgehog_job"; {command}\n}} 9> "$wedgehog_job"\n'
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -112,6 +113,11 @@ def test_only_the_job_holds_the_output_of_its_shell(tmp_path: Path):
     assert trace.read_text() == "1.2.3 started &\n", "it was read to its end, and the job still runs"
     (tmp_path / "gate").open("w").close()
     assert "done" in until_done(trace)
+
+
+def test_nothing_around_a_background_command_is_refused_by_an_agent_that_forbids_to_force(tmp_path: Path):
+    """codex refuses a command with `rm -f` as a whole, whatever else it does."""
+    assert not re.search(r"\brm -", wrapped("sleep 1 &", "wqbcd1x1x1", tmp_path / "trace"))
 
 
 def test_a_job_whose_shell_was_killed_is_still_heard_of(tmp_path: Path):
