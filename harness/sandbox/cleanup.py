@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -17,13 +18,22 @@ Find = Callable[[], Iterable[psutil.Process]]
 def mark_of(process: psutil.Process) -> str | None:
     """The mark that `process` was started with; None if it has none or cannot be read."""
     with suppress(psutil.Error, OSError):
+        if psutil.LINUX:  # every process of the machine is asked: psutil would decode all that each has
+            return mark_in(Path(f"/proc/{process.pid}/environ").read_bytes())
         return process.environ().get(RUN_VARIABLE)
     return None
 
 
+def mark_in(environ: bytes) -> str | None:
+    """The mark in an environment as Linux shows it, `NAME=value` with a zero byte behind each; None if it has none."""
+    name = f"{RUN_VARIABLE}=".encode()
+    values = environ.split(b"\0") if name in environ else ()
+    return next((os.fsdecode(it[len(name) :]) for it in values if it.startswith(name)), None)
+
+
 def carrying(mark: str) -> list[psutil.Process]:
     """Every process of this user with `mark`, or with a mark below it."""
-    return [process for process in psutil.process_iter() if ours_to_end(process) and lies_below(mark_of(process), mark)]
+    return [process for process in psutil.process_iter() if lies_below(mark_of(process), mark) and ours_to_end(process)]
 
 
 def lies_below(found: str | None, mark: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, lies_below
+from wedgehog.harness.sandbox.cleanup import lies_below, mark_in
 
 PROC = Path("/proc")
 NANOSECONDS = 1e9
@@ -88,9 +88,7 @@ class RunQueue:
                     parents.append(pid)
 
     def _mark_of(self, pid: int) -> str:
-        name = f"{RUN_VARIABLE}=".encode()
-        values = self._read(pid, "environ", 1 << 20).split(b"\0")
-        return next((it[len(name) :].decode(errors="replace") for it in values if it.startswith(name)), "")
+        return mark_in(self._read(pid, "environ", 1 << 20)) or ""
 
     def _children(self, pid: int) -> Iterator[int]:
         for tid in self._tids(pid):

@@ -6,7 +6,7 @@ import subprocess
 import psutil
 import pytest
 
-from wedgehog.harness.sandbox.cleanup import carrying, end_all, lies_below, ours_to_end
+from wedgehog.harness.sandbox.cleanup import carrying, end_all, lies_below, mark_in, ours_to_end
 
 OTHERS, LATE = (f"test-{name}-{os.getpid()}" for name in ("others", "late"))
 
@@ -28,6 +28,23 @@ OTHERS, LATE = (f"test-{name}-{os.getpid()}" for name in ("others", "late"))
 def test_a_mark_matches_the_marks_below_it(found, mark, expected: bool):
     """Whole path names are compared; the empty mark matches nothing."""
     assert lies_below(found, mark) is expected
+
+
+@pytest.mark.parametrize(
+    ("environ", "mark"),
+    [
+        (b"A=1\0WEDGEHOG_RUN=c/1\0B=2\0", "c/1"),
+        (b"A=\xff\0WEDGEHOG_RUN=c", "c"),
+        (b"WEDGEHOG_RUN=\0", ""),
+        (b"NOT_WEDGEHOG_RUN=c\0", None),
+        (b"A=WEDGEHOG_RUN=c\0", None),
+        (b"WEDGEHOG_RUNS=c\0", None),
+        (b"", None),
+    ],
+)
+def test_the_mark_is_the_value_of_its_own_variable(environ: bytes, mark: str | None):
+    """Not a part of another name or value; a process that may not be read has none."""
+    assert mark_in(environ) == mark
 
 
 def test_our_own_process_is_never_found(monkeypatch):
