@@ -31,6 +31,8 @@ class AlikeRepeats:
     """`failed repeats`, where passed ones are compared too."""
     doubt: str = ""
     """Why a higher number may be no fault of the agent; it warns then."""
+    failed: bool = False
+    """Whether all of them failed, on both sides."""
 
 
 def alike_repeats(pairs: Iterable[Pair], *, better: bool) -> Iterator[AlikeRepeats]:
@@ -48,7 +50,7 @@ def alike_repeats(pairs: Iterable[Pair], *, better: bool) -> Iterator[AlikeRepea
         if both_failed:
             of = "failed repeats" if _passed(before) or _passed(after) else ""
             doubt = _of_violations(before, after, better=better)
-            yield AlikeRepeats(_only_failed(before), _only_failed(after), of, doubt)
+            yield AlikeRepeats(_only_failed(before), _only_failed(after), of, doubt, failed=True)
         if not both_passed and not both_failed and before.decided and after.decided:
             yield AlikeRepeats(before, after, doubt=_of_results(before, after, better=better))
 

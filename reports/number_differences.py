@@ -32,12 +32,9 @@ class _Decision:
 
     @property
     def is_sure(self) -> bool:
-        """Whether it differs by the test, or by the margin.
-
-        All cells together have only the test; so have failed repeats beside passed ones, which vary more.
-        """
+        """Whether it differs by the test, or by the margin."""
         it = self.number
-        by_margin = not self.can_decide and not it.is_pool and not it.of and it.beyond_margin
+        by_margin = not self.can_decide and it.has_margin and it.beyond_margin
         return it.over_floor and (self.is_real or by_margin)
 
     @property

@@ -35,6 +35,8 @@ class TestedNumber:
     """`failed repeats`, where passed ones are compared too."""
     doubt: str = ""
     """Why a higher number may be no fault of the agent."""
+    failed: bool = False
+    """Whether it is of failed repeats only."""
 
     @property
     def low(self) -> Sequence[float]:
@@ -77,6 +79,16 @@ class TestedNumber:
         return high - low >= self.quantity.floor_above(low) and high > low
 
     @property
+    def has_margin(self) -> bool:
+        """Whether a wide margin decides where the test cannot.
+
+        All cells together have only the test. So have failed repeats where passed ones are compared too, and fewer than
+        three of them: how often they ask varies by chance. What is in doubt only warns.
+        """
+        few = min(len(self.low), len(self.high)) < FEW
+        return bool(self.doubt) or not (self.is_pool or self.of or (self.failed and few))
+
+    @property
     def beyond_margin(self) -> bool:
         """Whether every repeat is above every repeat of the other side by the margin."""
         low, high, it = max(self.low), min(self.least), self.quantity
@@ -100,8 +112,8 @@ def _tested(alike: AlikeRepeats, quantities: Iterable[Quantity], *, better: bool
             old, new, least = quantity.of(before), quantity.of(after), quantity.least(second)
             test = _test(quantity, low, high)
             waits = quantity.waits(second) or [0.0] * len(high)
-            place, told = (after.scenario, after.agent), (alike.of, alike.doubt)
-            yield TestedNumber(*place, quantity, old, new, least, waits, test, better, *told)
+            values = quantity, old, new, least, waits, test, better
+            yield TestedNumber(after.scenario, after.agent, *values, alike.of, alike.doubt, alike.failed)
 
 
 def _test(quantity: Quantity, low: Sequence[float], high: Sequence[float]) -> RankTest:

@@ -51,12 +51,27 @@ def test_a_dearer_failure_that_lost_a_violation_warns(tmp_path):
     assert "but it no longer violates session_recovers" in found.says
 
 
+def test_one_dearer_failure_that_lost_a_violation_warns_too(tmp_path):
+    (found,) = gated(tmp_path, [(3, (*LATE, "session_recovers"))], [(300, LATE)]).found
+    assert (found.kind, found.says.partition(";")[0]) == (
+        "maybe",
+        "paid calls 3 → 300, +9900% (beyond the margin, but it no longer violates session_recovers)",
+    )
+
+
 def test_too_few_failed_repeats_warn_of_a_storm_and_never_fail(tmp_path):
     """Storms vary by chance, so one of 3 and one of 10 calls show nothing; one of 400 calls is worth a line."""
     for name, after, line in (("chance", 5, []), ("storm", 400, ["maybe"])):
         (tmp_path / name).mkdir()
         found = gated(tmp_path / name, [ONE, (3, LATE), (3, LATE)], [(after, LATE), ONE, (after, LATE)]).found
         assert [it.kind for it in found] == line
+
+
+@pytest.mark.parametrize(("repeats", "kind"), [(1, "maybe"), (2, "maybe"), (3, "worse")])
+def test_fewer_than_three_repeats_that_all_failed_only_warn_of_a_storm(tmp_path, repeats, kind):
+    """One run of a scenario that fails at random may ask 3 times, and the next one 12 times."""
+    (found,) = gated(tmp_path, [(3, LATE)] * repeats, [(12, LATE)] * repeats).found
+    assert found.kind == kind
 
 
 def test_failed_repeats_beside_passed_ones_are_not_added_to_all_scenarios():
