@@ -54,12 +54,14 @@ def _sessions(history: History) -> Iterator[list[Call]]:
 
 
 def _removals(session: Sequence[Call]) -> Iterator[str]:
-    before = _Carried()
+    """A request of a turn that goes on behind a later one is compared with its own turn's."""
+    last: dict[int, _Carried] = {}
     for call in session:
-        now = _carried(call)
+        now, turn = _carried(call), call.arrived.turn
+        before = next((last[it] for it in sorted(last, reverse=True) if it <= turn), _Carried())
         if said := list(_differences(before, now, call)):
             yield f"request {place(call)} (call {call.number}) {'; '.join(said)}"
-        before = now
+        last[turn] = now
 
 
 def _carried(call: Call) -> _Carried:

@@ -101,6 +101,20 @@ def test_a_reply_whose_tool_calls_were_thrown_away_is_a_removal(campaign: Campai
     assert "tool calls without a result were not recorded in this run" in old
 
 
+def test_a_turn_that_goes_on_behind_a_later_message_has_forgotten_nothing(campaign: Campaign):
+    """After its user gave up, an agent may still work on the first message: that request knows no second one."""
+
+    def tell(telling: Telling) -> None:
+        _tools({"open_calls": (), "turns_seen": (2,)})(telling)
+        call = telling.request(1, 2, results=RESULT, open_calls=OPEN, turns_seen=(1,))
+        telling.accept(call)
+        telling.whole(call, "Done.")
+
+    said = _list(campaign, tell)
+    assert "Request 2.1.1 (call 2) carried neither tool call 1.1.1, 1.1.2 nor a result of it" in said
+    assert "(call 3)" not in said
+
+
 def test_a_hang_up_after_a_silence_fits_both_kinds_of_timer_and_one_in_mid_stream_does_not(campaign: Campaign):
     """The time since the last byte stands beside the time since the request."""
     said = _list(campaign, storm(2, "a"))
