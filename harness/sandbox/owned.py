@@ -122,7 +122,7 @@ class Tree:
         """`mark` goes into the environment of each process; the watchdog process finds them by it."""
         self.mark = mark
         self._owned: list[Owned] = []
-        self._before = {child.pid for child in psutil.Process().children()}
+        self._before = _children()
         self._seen: set[psutil.Process] = set()
         self.enter: Callable[[Sequence[str], Path], Sequence[str]] = lambda argv, cwd: argv
         """Wraps a command line so that it runs in the agent's namespaces, if there are any."""
@@ -224,6 +224,18 @@ class Tree:
                 and os.getsid(process.pid) != os.getsid(0)
             )
         return False
+
+
+def _children() -> set[int]:
+    """Our own children. psutil would look at every process of the machine, and every run asks."""
+    listed = [*Path("/proc/self/task").glob("*/children")]
+    if not listed:
+        return {child.pid for child in psutil.Process().children()}
+    found: set[int] = set()
+    for path in listed * 2:  # twice, because a child that is reaped while the kernel lists them hides the next one
+        with suppress(OSError):  # (the thread has ended)
+            found.update(map(int, path.read_text().split()))
+    return found
 
 
 async def _in_own_thread(work: Callable[[], list[int]]) -> list[int]:
