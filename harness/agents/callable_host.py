@@ -86,6 +86,18 @@ def text_of(result: Any) -> str:
     return result or ""
 
 
+def taken(function: Callable[..., Any], given: dict[str, str]) -> dict[str, str]:
+    """Those of the given values that the function takes beside the message; all if that is not known."""
+    try:
+        others = list(inspect.signature(function).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return given
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in others):
+        return given
+    named = {it.name for it in others if it.kind in (it.POSITIONAL_OR_KEYWORD, it.KEYWORD_ONLY)}
+    return {name: value for name, value in given.items() if name in named}
+
+
 def replied(call: Callable[[], Any], run: Callable[[Coroutine[Any, Any, Any]], Any]) -> dict[str, str]:
     """The reply to one call. SIGINT interrupts only the call."""
     try:
@@ -113,7 +125,7 @@ def main(descriptor: int, target: str, folder: str) -> None:
     def call(message: str, **given: str) -> Any:
         if not function:
             function.append(load(target))
-        return function[0](message, **given)
+        return function[0](message, **taken(function[0], given))
 
     with socket.socket(fileno=descriptor) as line, line.makefile("rw", encoding="utf-8") as calls, runner() as run:
         for asked in calls:

@@ -18,7 +18,7 @@ class ChatSession(HttpSession):
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
         self._quiet_s, self._chat = spec.chat.quiet_s, place.chat
-        self._base = "the agent (no poll of the chat service came)"
+        self._base = "the agent"
 
     def beside(self) -> None:
         """None: nothing shows which of two parallel messages an answer belongs to."""
@@ -27,8 +27,8 @@ class ChatSession(HttpSession):
         self._chat.polled.clear()
         return await super()._start(argv, talks=talks, terminal=terminal)
 
-    async def _is_ready(self) -> bool:
-        return self._chat.polled.is_set()
+    async def _not_ready(self) -> str:
+        return "" if self._chat.polled.is_set() else " (no poll of the chat service came)"
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""

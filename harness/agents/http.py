@@ -85,12 +85,14 @@ class HttpSession(Session):
         if self._http.start:
             await self._start([self._around.fill(part) for part in self._http.start])
         until_s = self._place.clock.now() + self._spec.start_s
-        while not await self._is_ready():
+        while missing := await self._not_ready():
             if self._owned and self._owned.exit_code is not None:
                 raise AgentError(f"{self._spec.path}: {await self._last_words()}")
             if self._place.clock.now() > until_s:
                 log = f"; it printed:\n{self._log_lines()}" if self._owned else ""
-                raise AgentError(f"{self._spec.path}: {self._base} was not ready within {self._spec.start_s:g} s{log}")
+                raise AgentError(
+                    f"{self._spec.path}: {self._base} was not ready within {self._spec.start_s:g} s{missing}{log}"
+                )
             await self._place.clock.sleep(POLL_S)
 
     async def close(self) -> None:
@@ -211,17 +213,15 @@ class HttpSession(Session):
     def _in_turn(self) -> bool:
         return self._turn is not None and not self._turn.asking.done()
 
-    async def _is_ready(self) -> bool:
-        """Whether it answers, with any status below 500; not every service has a health page."""
-        patience = aiohttp.ClientTimeout(total=POLL_TIMEOUT_S)
+    async def _not_ready(self) -> str:
+        """What is missing, empty if nothing is: not every service has a health page, or knows GET (501)."""
+        patience, url = aiohttp.ClientTimeout(total=POLL_TIMEOUT_S), self._url(self._http.ready)
         try:
-            async with (
-                aiohttp.ClientSession(timeout=patience) as client,
-                client.get(self._url(self._http.ready)) as reply,
-            ):
-                return reply.status < 500
+            async with aiohttp.ClientSession(timeout=patience) as client, client.get(url) as reply:
+                is_up = reply.status < 500 or reply.status == 501
+                return "" if is_up else f" (GET {self._http.ready} answered {reply.status})"
         except (aiohttp.ClientError, OSError, TimeoutError):
-            return False
+            return " (no answer)"
 
     def _request(self, kind: Stimulus) -> HttpCall | Http:
         return self._http.wake_up or self._http if kind == "wake_up" else self._http

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, Stimulus, Surroundings
-from wedgehog.harness.agents.callable_host import STACK_BELOW, load, text_of
+from wedgehog.harness.agents.callable_host import STACK_BELOW, load, taken, text_of
 from wedgehog.harness.agents.sim_host import CALL, SimHost
 from wedgehog.harness.agents.sim_process import SimTree
 from wedgehog.harness.agents.sources import OutputSource
@@ -56,7 +56,8 @@ class SimCallableSession(Session):
         try:
             function = self._function = self._function or load(self._target)
             place = self._place
-            given = {"session_dir": str(place.session_dir), "llm_url": place.llm_url, "key": place.key}
+            every = {"session_dir": str(place.session_dir), "llm_url": place.llm_url, "key": place.key}
+            given = taken(function, every)
             if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
                 return text_of(await function(text, **given))
             with blocking_connections():

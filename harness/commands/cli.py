@@ -162,7 +162,8 @@ def init(
         elif resume or (resume is None and sys.stdin.isatty()):
             again = "And for the next message on the same session (empty: the same)?"
             resume = answered(again, resume or "", partial(first.wrong_resume, kind), "")
-        text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind, found.python)
+        prompt = found.prompt if command == proposed else ""
+        text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind, found.python, prompt)
         file.write_text(text, encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
 

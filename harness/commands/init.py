@@ -56,7 +56,8 @@ OWN_PYTHON = """\
 # It runs in the project's own environment, into which Wedgehog need not be installed.
 """
 CALLED = """\
-# It is called as `(message, *, session_dir, llm_url, key)` and returns the answer.
+# It is called as `(message, *, session_dir, llm_url, key)`, with those of these names that it takes, and returns the
+# answer.
 """
 HEAD = """\
 # How Wedgehog runs this agent. All keys: docs/agents.md, or `wedgehog schema agent`.
@@ -124,26 +125,43 @@ def wrong_resume(kind: InitKind, command: str) -> str:
 
 
 def spec_text(
-    file: str, name: str, wire: str, start: str, resume: str = "", kind: InitKind = "command", python: str = ""
+    file: str,
+    name: str,
+    wire: str,
+    start: str,
+    resume: str = "",
+    kind: InitKind = "command",
+    python: str = "",
+    prompt: str = "",
 ) -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file.
 
-    `python` is the Python for a callable; empty for ours.
+    `python` is the Python for a callable; empty for ours. `prompt` is that of an agent in lines of text.
     """
     spec: dict[str, object] = {"name": name, "wire": wire}
     if kind == "callable":
         own = {"python": _there(python, Path(file).resolve().parent)} if python else {}
         spec |= {"callable": _function(file, start.strip()), **own, "env": dict(WIRES[wire][0])}
     else:
-        spec |= _started(file, start, resume, kind) | {"env": _env(start, resume) | WIRES[wire][0]}
+        spec |= _started(file, start, resume, kind, prompt) | {"env": _env(start, resume) | WIRES[wire][0]}
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
-    return HEAD.replace("{file}", file) + _guessed(kind) + (OWN_PYTHON if "python" in spec else "") + body + HINTS
+    return (
+        HEAD.replace("{file}", file) + _guessed(kind, prompt) + (OWN_PYTHON if "python" in spec else "") + body + HINTS
+    )
 
 
-def _started(file: str, start: str, resume: str, kind: InitKind) -> dict[str, object]:
+def _started(file: str, start: str, resume: str, kind: InitKind, prompt: str) -> dict[str, object]:
     lines = {"start" if kind != "command" else "command": start, "resume": resume}
     given = {key: _seen_from(file, words) for key, line in lines.items() if (words := _split(line)[1])}
-    return dict(given) if kind == "command" else {kind: {**given, **GUESSES[kind]}}
+    return dict(given) if kind == "command" else {kind: {**given, **_guesses(kind, prompt)}}
+
+
+def _guesses(kind: InitKind, prompt: str) -> dict[str, object]:
+    """The keys beside `start`; a prompt says when a process takes messages, and when its turn is over."""
+    if kind != "lines" or not prompt:
+        return dict(GUESSES.get(kind, {}))
+    sign = f"^{re.escape(prompt).replace(chr(92) + ' ', ' ')}$"
+    return {"ready": sign, "done": sign}
 
 
 def _function(file: str, place: str) -> str:
@@ -156,10 +174,10 @@ def _env(start: str, resume: str) -> dict[str, str]:
     return _split(start)[0] | _split(resume)[0]
 
 
-def _guessed(kind: InitKind) -> str:
+def _guessed(kind: InitKind, prompt: str) -> str:
     if kind == "callable":
         return CALLED
-    keys, page = ", ".join(GUESSES.get(kind, ())), "docs/agents.md" if kind == "http" else "docs/agents-that-stay.md"
+    keys, page = ", ".join(_guesses(kind, prompt)), "docs/agents.md" if kind == "http" else "docs/agents-that-stay.md"
     return GUESSED.replace("{keys}", keys).replace("{page}", page) if keys else ""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
+from wedgehog.harness.commands.source_signs import prompt_of, runs_when_imported, takes_a_port, takes_arguments
 from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
@@ -31,7 +32,7 @@ SERVICES: Final = {
     "FastAPI": "python -m uvicorn {module}:{app} --port {{port}}",
     "Flask": "python -m flask --app {module} run --port {{port}}",
 }
-ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "run", "index")
+ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "run", "index", "repl")
 """The usual names of the file that starts an agent, the likeliest first."""
 _MOST_FILES, _MOST_BYTES = 300, 200_000
 _WORDS: Final = ("message", "prompt", "text", "question", "query", "user_input")
@@ -48,6 +49,8 @@ class Proposal:
     because: str = ""
     python: str = ""
     """The Python of the project's own environment; empty without one, or if it is ours."""
+    prompt: str = ""
+    """With `lines`: the text with which the program asks for a message."""
 
 
 def propose(folder: Path) -> Proposal:
@@ -55,7 +58,9 @@ def propose(folder: Path) -> Proposal:
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
     kind, command, because = next(_starts(project, sources), (Proposal.kind, None, ""))
-    return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder))
+    tree = _parsed(sources[Path(because)]) if kind == "lines" else None
+    prompt = prompt_of(tree) if tree else ""
+    return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), prompt)
 
 
 def _python(folder: Path) -> str:
@@ -96,13 +101,23 @@ def _starts(project: dict[str, Any], sources: dict[Path, str]) -> Iterator[tuple
     for script in mapped(project.get("scripts")):
         yield "command", f"{script} {{message}}", "pyproject.toml"
     for path, text in sources.items():
-        if _rank(path) < len(ENTRIES) and "__main__" in text and path.suffix == ".py":
-            yield "command", f"python {path.as_posix()} {{message}}", str(path)
+        if _rank(path) < len(ENTRIES) and path in trees:
+            yield from _program(path.as_posix(), text, trees[path])
         if _rank(path) < len(ENTRIES) and path.suffix in (".js", ".mjs"):
             yield "command", f"node {path.as_posix()} {{message}}", str(path)
     for path, tree in trees.items():
-        for name in _answering(tree):
+        for name in () if runs_when_imported(tree) else _answering(tree):
             yield "callable", f"{path.as_posix()}:{name}", str(path)
+
+
+def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind, str, str]]:
+    """Yield how a file with a usual name is started: as a service, at a prompt, or with the message as an argument."""
+    if takes_a_port(text):
+        yield "http", f"python {file} --port {{port}}", file
+    if prompt_of(tree) and not takes_arguments(text):
+        yield "lines", f"python {file}", file
+    if "__main__" in text or takes_arguments(text):
+        yield "command", f"python {file} {{message}}", file
 
 
 def _parsed(text: str) -> ast.Module | None:

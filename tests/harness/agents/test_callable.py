@@ -21,6 +21,9 @@ AGENT = """
         print("printed", message)
         return f"{message} {len(calls)} {key} {llm_url} {os.path.basename(session_dir)}"
 
+    def simple(question, key="none"):
+        return f"{question} {key}"
+
     async def asynchronous(message, **given):
         await asyncio.sleep(0)
         return f"async {message}"
@@ -84,6 +87,12 @@ async def test_the_answer_is_what_the_function_returns(spec_of, place):
     assert second.answer.startswith("ü\n{home} 2 ")
     assert (first.stdout, second.stdout, first.error, first.raised) == ("printed a\n", "printed ü\n{home}\n", "", None)
     assert not psutil.pid_exists(pid)
+
+
+async def test_a_function_gets_what_it_takes(spec_of, place):
+    """The message, by any name, and those of the other values that it has a parameter for."""
+    async with open_agent(named(spec_of, "simple"), place) as session:
+        assert (await session.say("x", first=True)).answer == "x canary"
 
 
 async def test_an_async_function_is_awaited(spec_of, place):

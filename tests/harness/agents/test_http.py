@@ -316,10 +316,35 @@ async def test_a_service_that_does_not_start_is_reported_with_its_last_output(sp
 async def test_a_service_that_is_never_ready_is_reported_and_ended(spec_of, place):
     """After start_s, with its output."""
     code = "import time; print('warming up', flush=True); time.sleep(60)"
-    with pytest.raises(AgentError, match=r"was not ready within 0.5 s; it printed:\nwarming up"):
+    with pytest.raises(AgentError, match=r"was not ready within 0.5 s \(no answer\); it printed:\nwarming up"):
         async with open_agent(spec_of(code, http=HTTP, start_s=0.5), place):
             pytest.fail("it opened")
     assert carrying(place.run_id) == []
+
+
+ANSWERS = """
+    import http.server, sys
+    class Service(http.server.BaseHTTPRequestHandler):
+        def do_{method}(self):
+            self.send_response(503)
+            self.send_header("content-length", "0")
+            self.end_headers()
+        def log_message(self, *words): pass
+    http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
+"""
+
+
+async def test_a_service_that_knows_no_get_is_ready(spec_of, place):
+    """Its 501 says that it is up."""
+    async with open_agent(spec_of(ANSWERS.replace("{method}", "POST"), http=HTTP, start_s=5), place) as session:
+        assert (await session.say("hi", first=True)).status == 503
+
+
+async def test_the_last_answer_of_a_service_that_is_not_ready_is_told(spec_of, place):
+    """The path may be the wrong one."""
+    with pytest.raises(AgentError, match=r"was not ready within 2 s \(GET .* answered 503\)"):
+        async with open_agent(spec_of(ANSWERS.replace("{method}", "GET"), http=HTTP, start_s=2), place):
+            pytest.fail("it opened")
 
 
 async def test_a_cancelled_turn_closes_its_connection(spec_of, place):

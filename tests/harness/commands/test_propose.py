@@ -12,6 +12,14 @@ from wedgehog.harness.commands.cli import app
 from wedgehog.harness.commands.propose import Proposal, propose
 
 MAIN = "if __name__ == '__main__': ...\n"
+REPL = 'while True: print(input("you> "))'
+SERVICE = """
+import argparse, http.server
+def ask(text): ...
+parser = argparse.ArgumentParser()
+parser.add_argument("--port", type=int)
+http.server.HTTPServer(("", parser.parse_args().port), Handler).serve_forever()
+"""
 
 
 def proposed(folder: Path, **files: str) -> Proposal:
@@ -58,6 +66,10 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
             "http",
             "python -m flask --app web run --port {port}",
         ),
+        ({"agent__py": "import sys\nmain(*sys.argv[1:])"}, "command", "python agent.py {message}"),
+        ({"repl__py": REPL}, "lines", "python repl.py"),
+        ({"main__py": f"def main():\n    {REPL}\n{MAIN}"}, "lines", "python main.py"),
+        ({"app__py": SERVICE}, "http", "python app.py --port {port}"),
         ({"core__py": "def _hidden(message): ...\nasync def reply(message, *, key): ..."}, "callable", "core.py:reply"),
     ],
 )
@@ -67,7 +79,16 @@ def test_the_start_is_what_the_files_say(tmp_path: Path, files: dict[str, str], 
     assert (tmp_path / found.because).is_file()
 
 
-@pytest.mark.parametrize("files", [{}, {"agent__py": "def broken(:"}, {"notes__md": "app = FastAPI()"}])
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"agent__py": "def broken(:"},
+        {"notes__md": "app = FastAPI()"},
+        {"core__py": "def reply(message): ...\nServer(8000).serve_forever()"},
+        {"core__py": "def reply(message): ...\nwhile True: print(reply(input()))"},
+    ],
+)
 def test_a_project_that_says_nothing_gets_no_start(tmp_path: Path, files: dict[str, str]):
     assert proposed(tmp_path, **files).command is None
 
@@ -91,6 +112,17 @@ def test_init_proposes_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "agent.py suggests: python agent.py {message}" in ran.stderr
     assert (spec.wire, spec.command) == ("anthropic", ("{python}", "{here}/agent.py", "{message}"))
     assert CliRunner().invoke(app, ["init", "two.yaml", "--kind", "lines"], input="\n\n\n").exit_code == 2
+
+
+def test_a_prompt_says_when_the_turn_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The spec works as it was proposed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "repl.py").write_text(REPL)
+    ran = CliRunner().invoke(app, ["init"], input="\n\n\n")
+    assert ran.exit_code == 0, ran.output
+    spec = load_spec(tmp_path / "agent.yaml")
+    assert spec.lines is not None
+    assert (spec.lines.ready, spec.lines.done, spec.lines.send) == ("^you> $", "^you> $", "{message}")
 
 
 @pytest.mark.parametrize("spec", ["agent.yaml", "agents/mine.yaml"])
