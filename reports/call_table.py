@@ -22,12 +22,12 @@ _COLUMNS = (
     ("messages", "n"),
     ("tool results (characters)", "n"),
     ("status", "keep"),
+    ("how it ended", "says"),
+    ("took", "n"),
+    ("body bytes received", "n"),
     ("tokens in", "n"),
     ("out billed", "n"),
     ("delivered", "n"),
-    ("body bytes received", "n"),
-    ("took", "n"),
-    ("how it ended", "says"),
 )
 
 
@@ -108,12 +108,12 @@ def _row(call: Call, faults: str) -> Markup:
         count(at.messages),
         _results(call),
         _status(call),
+        (ending(call) + _phase(call) + _stop(call), tag("small", faults, class_="fault") if faults else None),
+        seconds(took_s(call)),
+        count(call.ended.bytes_delivered) if call.ended else NONE,
         count(call.input_tokens),
         count(call.output_tokens),
         count(call.tokens_delivered),
-        count(call.ended.bytes_delivered) if call.ended else NONE,
-        seconds(took_s(call)),
-        (ending(call) + _phase(call) + _stop(call), tag("small", faults, class_="fault") if faults else None),
     )
     return line(_COLUMNS, cells, None if call.ok else "lost")
 

@@ -212,7 +212,7 @@ class _Answers:
             yield f"Yes: {'; '.join(again[:AT_MOST])}.{restarted}"
         else:
             silent = f"; of {many(len(uses) - len(seen), 'other')} nothing is known" if len(seen) < len(uses) else ""
-            yield f"No: {many(len(seen), 'tool call')} ran once each{silent}.{restarted}"
+            yield f"No: {many(len(seen), 'tool call')} ran once{' each' if len(seen) > 1 else ''}{silent}.{restarted}"
 
     def queries(self) -> Iterator[str]:
         used = database(self.history)
