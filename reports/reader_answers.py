@@ -29,12 +29,12 @@ AT_MOST = 5
 """So many sentences of one answer are shown; the rest is counted."""
 
 LIMIT_NAMED: Final = re.compile(
-    r"[^\n]*\b(?:breaker|circuit|g[ai]v(?:e|ing) up|backstop|too many (?:attempts|retries|rounds|calls)"
+    r"\b(?:breaker|circuit|g[ai]v(?:e|ing) up|backstop|too many (?:attempts|retries|rounds|calls)"
     r"|(?:attempts?|retry|retries|rounds?|iterations?|budget|tool) (?:limit|exhausted|exceeded|used up)"
-    r"|max(?:imum)?[ _](?:attempts|retries|rounds|iterations|turns))\b[^\n]*",
+    r"|max(?:imum)?[ _](?:attempts|retries|rounds|iterations|turns))\b",
     re.IGNORECASE,
 )
-"""A line in which an agent says that it stops because of a limit of its own."""
+"""Words by which an agent says that it stops because of a limit of its own."""
 
 SHOWN: Final[tuple[OutcomeKind, ...]] = ("surfaced", "stopped at its limit")
 
@@ -172,7 +172,7 @@ class _Answers:
             code = "" if turn.end.exit_code is None else f", exit code {turn.end.exit_code}"
             yield (
                 f"Its words at the end of {turn} name a limit, so they differ from a plain timeout{code}: "
-                f"“{one_line(found[0].strip(), 160)}”. After them came {many(len(after) - recovery, 'call')}, and "
+                f"“{one_line(_line_around(found), 160)}”. After them came {many(len(after) - recovery, 'call')}, and "
                 f"{recovery} of the recovery message."
             )
             return
@@ -267,6 +267,12 @@ def _has_hosts(folder: Path) -> bool:
         return re.search(r"^hosts:", (folder / "agent.yaml").read_text("utf-8", "replace"), re.MULTILINE) is not None
     except OSError:
         return False
+
+
+def _line_around(found: re.Match[str]) -> str:
+    """The line of some words, of which at most 120 characters stand before them."""
+    start = max(found.string.rfind("\n", 0, found.start()) + 1, found.start() - 120)
+    return found.string[start : found.end() + 160].partition("\n")[0]
 
 
 def _waits_s(call: Call) -> tuple[float, float]:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 READ_AT_MOST = 8_000_000
+LARGEST = 1e15
+"""A larger number is no amount."""
 _CALL_TYPES: Final = frozenset({"tool_use", "tool_call", "toolCall", "function", "function_call"})
 _CALL_LISTS: Final = frozenset({"tool_calls", "toolCalls", "calls"})
 _IDS: Final = ("call_id", "id")
@@ -90,4 +92,4 @@ def _sums(records: list[Any]) -> dict[str, float]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LARGEST

@@ -45,7 +45,7 @@ def _front_end(turn: Turn, timers: Sequence[Timeout], history: History) -> Itera
 
 def _in_the_log(timers: Sequence[Timeout], history: History) -> Iterator[str]:
     """Lines with a time of their own: how long after which message the agent wrote them."""
-    began = datetime.fromisoformat(history.run.started)
+    began = _in_utc(datetime.fromisoformat(history.run.started))
     for turn in history.turns:
         for line in turn.end.stderr.splitlines() if turn.end is not None else ():
             stamp = STAMP.search(line)
@@ -76,4 +76,9 @@ def _seconds_into(stamp: str, began: datetime) -> float | None:
         written = datetime.fromisoformat(stamp.replace(",", "."))
     except ValueError:
         return None
-    return ((written if written.tzinfo else written.replace(tzinfo=UTC)) - began).total_seconds()
+    return (_in_utc(written) - began).total_seconds()
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """A time without a zone is read as UTC."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

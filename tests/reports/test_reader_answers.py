@@ -234,3 +234,15 @@ def test_each_start_is_listed_and_what_is_not_known_is_said(campaign: Campaign):
         "start 2, recorded at 0 s, pid not known: python agent.py --resume ; the entry file's SHA-256 is not" in words
     )
     assert "SHA-256 of that file 9b1f0e6c2d7a4e55" in words and words.count("Each start") == 1
+
+
+def test_hostile_files_and_words_of_an_agent_break_no_page(campaign: Campaign):
+    """A number beyond all floats is no amount; a very long line is searched once, and cut around the words."""
+
+    def tell(telling: Telling) -> None:
+        storm(1, "a")(telling)
+        telling.message(3)
+        telling.end(3, error="x" * 300_000 + " breaker open", exit_code=1)
+
+    said = _list(campaign, tell, session__book_dot_jsonl='{"cost": 1' + "0" * 400 + '}\n{"cost": 1}\n')
+    assert "None known" in said and "xxx breaker open”" in said

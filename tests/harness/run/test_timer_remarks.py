@@ -58,7 +58,7 @@ def test_a_line_of_the_log_with_a_time_tells_after_which_message_a_timer_spoke(s
 
 def test_a_killed_agent_has_no_timer_left_and_of_two_messages_both_are_named():
     """The kill ended the first message's timer; the line cannot tell between the others."""
-    tell = HistoryBuilder(time_scale=10, started="2026-06-01T12:00:00+00:00")
+    tell = HistoryBuilder(time_scale=10, started="2026-06-01T12:00:00")
     tell.message()
     tell.kill()
     for _ in range(2):
