@@ -13,18 +13,21 @@ from wedgehog.harness.record.verdict import Verdict, passed
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 
-@invariant("stops_when_told", level="strict", unscaled=("grace_s",))
-def stops_when_told(history: History, *, grace_s: float = 2) -> Iterator[Verdict]:
-    """After an abort no command runs to its end, and requests in flight are hung up within `grace_s`.
+@invariant("stops_when_told", level="strict", unscaled=("grace_s", "ends_s"))
+def stops_when_told(history: History, *, grace_s: float = 2, ends_s: float = 15) -> Iterator[Verdict]:
+    """After an abort no command runs to its end, requests in flight are hung up within `grace_s`, and the turn ends.
 
-    A command that runs on changes what its user wanted to keep, and a stream that is not closed is paid to its end.
-    `no_spend_after_abort` judges new requests.
+    A command that runs on changes what its user wanted to keep, and a stream that is not closed is paid to its end. A
+    turn that ends later than `ends_s` after its abort looks like a hang. `no_spend_after_abort` judges new requests,
+    and `turn_deadline` a turn that never ends.
 
-    Fix: On an abort end the process group of each running command, and close the connection to the model at once.
+    Fix: On an abort end the process group of each running command, and close the connection to the model at once. Wait
+    a few seconds at most for what does not end.
     """
     for turn in history.turns:
         if turn.aborted is not None:
             yield from _judge(history, turn, turn.aborted, history.stretched(grace_s))
+            yield from _of_its_end(history, turn, turn.aborted, history.stretched(ends_s))
 
 
 def _judge(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> Iterator[Verdict]:
@@ -36,6 +39,15 @@ def _judge(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> 
         yield too_late(history, says, (abort, proof), **span)
     if not late:
         yield passed()
+
+
+def _of_its_end(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> Iterator[Verdict]:
+    if turn.end is None or turn.deadline is not None or turn.killed is not None:
+        return
+    took_s = turn.end.at_s - abort.at_s - history.frozen_s(abort.at_s, turn.end.at_s)
+    if took_s > allowed_s:
+        span = {"over_s": took_s - allowed_s, "since_s": abort.at_s, "until_s": turn.end.at_s}
+        yield too_late(history, f"{turn} ended {took_s:.1f} s after its abort", (abort, turn.end), **span)
 
 
 def _ends(turn: Turn, abort: AbortSent, until: int) -> Iterator[tuple[float, str, Event]]:

@@ -19,11 +19,12 @@ def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
     """A turn ends within `turn_s` of its first request, and an agent whose front end waits that long is not silent.
 
     Each retry has its own time-out, and the user waits for their sum (incident endless-loop). The time that the agent
-    always takes to end after its user had the answer does not count. An aborted turn is not judged. Where the front end
-    itself gives up, silence until then counts only if it waited at least `turn_s`.
+    always takes to end after its user had the answer does not count. An aborted turn is judged only where it never
+    ended by itself: red if it still went on at the deadline, half of `turn_s` or more after the abort. Where the front
+    end itself gives up, silence until then counts only if it waited at least `turn_s`.
 
     Fix: Set a time-out for silence (no byte for some seconds), and one deadline for the turn above all retries.
-    When it passes, end the turn with an error.
+    When it passes, end the turn with an error. End a turn that is stopped at once, whatever it waits for.
     """
     found = together(_judge(history, turn, turn_s) for turn in history.turns)
     if found.status != "pass":
@@ -34,7 +35,7 @@ def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
 
 def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
     if turn.aborted is not None or turn.end is None:
-        return nothing()
+        return _never_stopped(history, turn, turn_s)
     if turn.gave_up is not None:
         return _gave_up(history, turn, turn.gave_up, turn_s)
     if turn.start_missed is not None:
@@ -93,6 +94,20 @@ def _deadline(history: History, turn: Turn, hit: DeadlineHit, turn_s: float) -> 
         return inconclusive(f"{turn} was stopped after {after}, before {turn_s:.1f} s{waited}", evidence)
     says = f"{turn} {_so_far(history, turn)} within {bound_s:.1f} s{waited}"
     return stopped_too_late(history, says, evidence, hit)
+
+
+def _never_stopped(history: History, turn: Turn, turn_s: float) -> Verdict:
+    """An agent that its user has stopped, and that has to be killed."""
+    stop, hit = turn.aborted, turn.deadline
+    if stop is None or hit is None or hit.too_many or hit.id < stop.id:
+        return nothing()
+    went_on_s = hit.at_s - stop.at_s - history.frozen_s(stop.at_s, hit.at_s)
+    if went_on_s < turn_s / 2:
+        return nothing()
+    waited, seen = _hang(history, turn)
+    return stopped_too_late(
+        history, f"{turn} did not end in {went_on_s:.1f} s after its abort{waited}", (stop, hit, *seen), hit
+    )
 
 
 def _so_far(history: History, turn: Turn) -> str:

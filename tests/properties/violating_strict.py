@@ -62,6 +62,15 @@ def _reads_on(play: RunDraw) -> None:
     play.tell.end("", ended="aborted", exit_code=130)
 
 
+def _ends_late(play: RunDraw) -> None:
+    """Nothing goes on after the abort, and the turn ends half a minute later."""
+    play.tell.message()
+    play.tell.hangs_up(play.ask(1))
+    play.tell.abort()
+    play.tell.wait(30)
+    play.tell.end("", ended="aborted", exit_code=130)
+
+
 def _no_traceback(play: RunDraw) -> None:
     """The user reads a stack."""
     play.tell.message()
@@ -228,7 +237,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "output_told": (_output_told,),
     "history_kept": (_history_kept, _failed_turn_forgotten, _stopped_turn_forgotten),
     "output_once": (_output_once,),
-    "stops_when_told": (_runs_on, _reads_on),
+    "stops_when_told": (_runs_on, _reads_on, _ends_late),
     "no_traceback": (_no_traceback,),
     "exit_code_tells": (_exit_code_tells,),
     "session_goes_on": (_session_goes_on,),

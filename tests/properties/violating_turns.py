@@ -220,6 +220,17 @@ def _answer_with_a_hole(play: RunDraw) -> None:
         play.tell.end(f"{'' if fault else 'hedgehogs '}sleep {play.tell.nonce}")
 
 
+def _never_stops(play: RunDraw) -> None:
+    """The user stops the turn, and the agent goes on until it is killed."""
+    play.tell.message()
+    call = play.ask(1)
+    play.tell.abort()
+    play.tell.wait(120)
+    play.tell.deadline()
+    play.tell.hangs_up(call)
+    play.tell.end("", ended="aborted", exit_code=-9)
+
+
 def _certificate_checked(play: RunDraw) -> None:
     """A request follows on a connection whose certificate is bad."""
     play.tell.message()
@@ -246,5 +257,11 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "session_recovers": (_session_recovers,),
     "truncation_noticed": (_truncation_noticed, _answer_with_a_hole),
     "turn_answered": (_turn_answered,),
-    "turn_deadline": (_killed_at_its_deadline, _slow_to_the_end, _front_end_got_nothing, _never_asks_again),
+    "turn_deadline": (
+        _killed_at_its_deadline,
+        _slow_to_the_end,
+        _front_end_got_nothing,
+        _never_asks_again,
+        _never_stops,
+    ),
 }
