@@ -123,6 +123,7 @@ class Agent:
     def __init__(self, wire, url, key, *, plans=False, in_turn=False, bug=""):
         self.wire, self.url, self.key, self.plans, self.bug = wire, url, key, plans, bug
         self.in_turn = in_turn
+        self.pool = asyncio.Semaphore(4 if bug == "a small pool" else 1000)
         self.used, self.asked = 0, ""
 
     async def answer(self, message, folder):
@@ -203,10 +204,12 @@ class Agent:
 
     async def _ran(self, name, args):
         if name == "bash" and isinstance(args.get("command"), str):
-            return await self._command(args["command"])
+            async with self.pool:
+                return await self._command(args["command"])
         if name == "task" and isinstance(args.get("prompt"), str):
-            work = asyncio.ensure_future(self._delegated(args["prompt"]))
-            return await (asyncio.shield(work) if self.bug == "outlives" else work)
+            async with self.pool:
+                work = asyncio.ensure_future(self._delegated(args["prompt"]))
+                return await (asyncio.shield(work) if self.bug == "outlives" else work)
         return f"Error: no tool {name} with these arguments", True
 
     async def _command(self, command):
@@ -318,6 +321,11 @@ async def insists(message, *, session_dir, llm_url, key):
 async def outlives(message, *, session_dir, llm_url, key):
     """A stop of the turn does not reach its subagents."""
     return await Agent(Anthropic, llm_url, key, bug="outlives").answer(message, session_dir)
+
+
+async def a_small_pool(message, *, session_dir, llm_url, key):
+    """A subagent keeps one of four places while it waits for one for its command."""
+    return await Agent(Anthropic, llm_url, key, bug="a small pool").answer(message, session_dir)
 
 
 async def ends_with_its_tool(message, *, session_dir, llm_url, key):

@@ -103,6 +103,16 @@ def test_a_command_that_fails_in_a_subagent_does_not_end_the_subagent(played: An
     assert kinds == {**dict.fromkeys(correct, ("pass",)), "ends_with_its_tool": ("subagent_kept",)}
 
 
+def test_eight_subagents_at_once_all_come_to_an_end(played: Any):
+    """With two of them the small pool is large enough."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "a_small_pool"], "many-subagents-at-once", "one-of-two-subagents-fails")
+    ends = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
+    assert ends == {("many-subagents-at-once", "a_small_pool"): ("turn_deadline",)}
+    _, _, history = found["many-subagents-at-once", "readers"]
+    assert len({event.side for event in history.of(RequestArrived) if event.turn == 1 and event.side}) == 8
+
+
 def test_a_stop_must_reach_the_subagent(played: Any):
     """One that goes on spends unseen."""
     correct = ["readers", "planner", "specialists"]
