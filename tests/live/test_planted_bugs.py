@@ -32,6 +32,7 @@ PLANTED = {
     "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
+    "abort-in-silence": ("settles-for-ever", {"turn_deadline"}),
     "unknown-tool": ("unknown-tool-is-empty", {"missing_tool_told"}),
     "one-of-two-calls-is-broken": ("a-broken-call-ends-the-turn", {"work_kept"}),
     "command-fills-the-window": ("never-cuts", {"tool_result_bound"}),
@@ -43,7 +44,7 @@ PLANTED = {
         {"tool_call_pairing", "session_recovers", "tools_alive", "turn_answered"},
     ),
 }
-OF_A_KILL = {"killed-in-mid-write": ("torn-line-is-fatal", {"session_recovers", "turn_answered"})}
+OF_A_KILL = {"killed-in-mid-write": ("torn-line-is-fatal", {"session_recovers"})}
 OF_A_DISK = {"disk-full-while-a-tool-runs": ("no-repair", {"tool_call_pairing", "session_recovers"})}
 OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
@@ -66,6 +67,7 @@ STRICT = {
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "abort-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
+    "abort-twice": ("settles-for-long", {"stops_when_told"}),
     "abort-in-mid-reply": ("forgets-a-stopped-turn", {"history_kept"}),
     "abort-leaves-nothing-running": ("kills-only-the-shell", {"stops_when_told"}),
     "killed-after-tool": ("stores-at-the-end", {"history_kept"}),
