@@ -47,6 +47,8 @@ UNHURRIED = (
 TOGETHER = (
     "tests/sdk/",
     "tests/fake_llm/test_azure",
+    "tests/fake_llm/test_over_websocket",
+    "tests/fake_llm/test_realtime",
     "tests/harness/sim/test_blocking",
     "tests/harness/sim/test_clients",
 )

@@ -15,7 +15,6 @@ from wedgehog.fake_llm.reply import ClosedSocket, EarlyEnd, Failure, PingsOnly, 
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.fake_llm.websocket import FrameReader, text
 
-openai = pytest.importorskip("openai", reason="the OpenAI package is not installed")
 websockets = pytest.importorskip("websockets", reason="the OpenAI package needs websockets for this")
 
 HELLO = Reply((Text("Hello there, how are you?"),))
@@ -26,7 +25,13 @@ Connect = Callable[..., Any]
 
 
 @pytest.fixture
-def connect(open_llm: Any) -> Connect:
+def openai() -> Any:
+    """The SDK. Not imported when tests are collected: that takes half a second, and each worker collects all tests."""
+    return pytest.importorskip("openai", reason="the OpenAI package is not installed")
+
+
+@pytest.fixture
+def connect(open_llm: Any, openai: Any) -> Connect:
     """Opens a WebSocket of the official SDK to a server with this answer."""
 
     @asynccontextmanager
@@ -47,7 +52,9 @@ async def answered(connection: Any, **asked: Any) -> list[Any]:
     return events
 
 
-async def test_a_reply_has_the_events_that_it_has_over_http(connect: Connect, open_llm: Any, recorder: Any) -> None:
+async def test_a_reply_has_the_events_that_it_has_over_http(
+    openai: Any, connect: Connect, open_llm: Any, recorder: Any
+) -> None:
     """One frame for each event; the request is recorded as one of a WebSocket, and each response is paid."""
     llm = await open_llm(HELLO)
     async with openai.AsyncOpenAI(base_url=f"{llm.url}/v1", api_key="k") as client:
@@ -118,7 +125,7 @@ async def test_a_connection_is_closed_in_the_middle_of_a_reply(connect: Connect,
     assert closed.value.rcvd.code == code
 
 
-async def test_over_http_nothing_is_closed_by_a_close_frame(open_llm: Any) -> None:
+async def test_over_http_nothing_is_closed_by_a_close_frame(openai: Any, open_llm: Any) -> None:
     """The fault does not fire there."""
     llm = await open_llm(Reply(HELLO.items, edits=(ClosedSocket(3),)))
     async with openai.AsyncOpenAI(base_url=f"{llm.url}/v1", api_key="k") as client:

@@ -15,7 +15,6 @@ from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded, Wri
 from wedgehog.fake_llm.reply import ClosedSocket, EarlyEnd, ErrorEvent, Failure, Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.server import FakeLLM
 
-openai = pytest.importorskip("openai", reason="the OpenAI package is not installed")
 websockets = pytest.importorskip("websockets", reason="the OpenAI package needs websockets for this")
 
 HELLO = Reply((Text("Hello there, how are you?"),))
@@ -26,7 +25,13 @@ Connect = Callable[..., Any]
 
 
 @pytest.fixture
-def connect(open_llm: Any) -> Connect:
+def openai() -> Any:
+    """The SDK. Not imported when tests are collected: that takes half a second, and each worker collects all tests."""
+    return pytest.importorskip("openai", reason="the OpenAI package is not installed")
+
+
+@pytest.fixture
+def connect(open_llm: Any, openai: Any) -> Connect:
     """Opens a session of the official SDK, which has read its first event."""
 
     @asynccontextmanager

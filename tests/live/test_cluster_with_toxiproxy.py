@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,7 @@ from wedgehog.harness.record.store import read_run, run_folders
 
 from .conftest import patiently
 
-pytest.importorskip("distributed")
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
 
 AGENT = """\
 import json, urllib.request

@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from wedgehog.harness.agents import tui
-from wedgehog.harness.agents.acp import AcpSession
 from wedgehog.harness.agents.base import AgentContext, open_agent
 from wedgehog.harness.agents.lines import LinesSession
 from wedgehog.harness.agents.spec import AgentSpec
@@ -140,11 +139,18 @@ async def outcome_of(session: Any) -> tuple[str, float | None]:
     return outcome.answer.strip(" \n●○"), outcome.after_answer_s
 
 
+def acp_session(*given: Any) -> Any:
+    """Its protocol is not imported when tests are collected: that takes half a second, and each worker collects all."""
+    from wedgehog.harness.agents.acp import AcpSession
+
+    return AcpSession(*given)
+
+
 STARTED, SMALL = {"start": ["x"]}, {"rows": 6, "columns": 20}
 STAYING: dict[Any, tuple[Any, dict[str, Any], float]] = {
     lines: (LinesSession, {"lines": {**STARTED, "done": {"end": True}, "answer": "joined:text"}}, GOES_ON_S),
     plain: (LinesSession, {"lines": {**STARTED, "done": "^> $"}}, GOES_ON_S),
-    acp: (AcpSession, {"acp": STARTED}, GOES_ON_S),
+    acp: (acp_session, {"acp": STARTED}, GOES_ON_S),
     screen: (TuiSession, {"tui": {**STARTED, "ready": "^> ?$", "busy": "saves", "quiet_s": 2, **SMALL}}, GOES_ON_S + 2),
 }
 
