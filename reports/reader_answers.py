@@ -24,6 +24,8 @@ from wedgehog.reports.session_state import session_state
 from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.words import brief, count, many, money, one_line, seconds
 
+ALIKE = 0.7
+"""Two waits are alike if one is at least this share of the other: on a busy machine the proof of a fault comes late."""
 IDS_SHOWN = 8
 AT_MOST = 5
 """So many sentences of one answer are shown; the rest is counted."""
@@ -116,7 +118,7 @@ class _Answers:
         if not mine:
             return
         waits = [_waits_s(call) for call in mine]
-        tells = [place(call) for call, (whole_s, quiet_s) in zip(mine, waits, strict=True) if quiet_s < 0.9 * whole_s]
+        tells = [place(call) for call, (whole_s, quiet_s) in zip(mine, waits, strict=True) if quiet_s < ALIKE * whole_s]
         calls = f"call {place(mine[0])}" if len(mine) == 1 else f"{len(mine):,} calls"
         yield (
             f"The agent hung up on {calls} {_range(whole for whole, _ in waits)} after the request, and "
