@@ -68,6 +68,8 @@ class Cell:
     times: Literal["always"] | int
     script: ScriptKind | None = None
     """What the model says in the turn of the fault; None: anything."""
+    value: int | str | None = None
+    """The value of its fault's main parameter; None: any."""
 
     @property
     def at(self) -> dict[str, Any]:
@@ -142,14 +144,30 @@ def cells(links: Sequence[str]) -> list[Cell]:
     return found
 
 
-def drawn_fault(draw: Choices, cls: type[Fault]) -> object:
-    """A fault's `do:` with its needed parameters drawn; the main one is drawn also where it has a default."""
+def drawn_fault(draw: Choices, cls: type[Fault], value: int | str | None = None) -> object:
+    """A fault's `do:` with its needed parameters drawn; the main one is drawn also where it has a default.
+
+    It has this `value`, if one is given.
+    """
     known = parameters(cls)
     if not known:
         return cls.name
     main = next(iter(known))
     needed = {name: it.schema for name, it in known.items() if name == main or it.is_needed}
-    return {cls.name: {name: _value(draw, _above_zero(schema)) for name, schema in needed.items()}}
+    drawn = {name: _value(draw, _above_zero(schema)) for name, schema in needed.items()}
+    return {cls.name: drawn if value is None else drawn | {main: value}}
+
+
+def kinds_of(fault: str) -> Sequence[int | str]:
+    """The values of a fault's main parameter, if they are kinds; the usual one is the first.
+
+    Of statuses it is the first one, and one of each hundred: 429, 500 and 400, for example.
+    """
+    cls = fault_named(fault)
+    main = next(iter(parameters(cls).values()), None) if cls is not None else None
+    values = list(main.schema.get("enum") or main.schema.get("examples") or ()) if main is not None else []
+    alike = {value // 100 if isinstance(value, int) else value: value for value in reversed(values[1:])}
+    return [*values[:1], *reversed(alike.values())]
 
 
 def _above_zero(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -165,15 +183,15 @@ def drawn_line(draw: Choices, cell: Cell) -> dict[str, Any]:
     """A cell's line in a scenario's `faults`, with other parameters, bytes and times each time that it is drawn."""
     cls = registered()[cell.fault]
     for _ in range(DRAWS):
-        line = cell.line(_with_options(draw, cls), _varied(draw, cell.at)) | _lasting(draw)
+        line = cell.line(_with_options(draw, cls, cell.value), _varied(draw, cell.at)) | _lasting(draw)
         if _legal(line):
             return line
     return cell.line(_by_link(cls, [cell.link])[cell.link])
 
 
-def _with_options(draw: Choices, cls: type[Fault]) -> object:
+def _with_options(draw: Choices, cls: type[Fault], value: int | str | None = None) -> object:
     """A fault with some of its other parameters."""
-    do = drawn_fault(draw, cls)
+    do = drawn_fault(draw, cls, value)
     if not isinstance(do, dict):
         return do
     more = {name: it for name, it in parameters(cls).items() if name not in (*do[cls.name], *cls.undrawn)}

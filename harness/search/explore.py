@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.draw import HypothesisChoices
-from wedgehog.harness.search.fault_order import FaultOrder
+from wedgehog.harness.search.fault_order import FaultOrder, Planned
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.simplify import Trials, measure, shows, shrink
@@ -58,7 +58,9 @@ class Explorer:
     heard: Heard
     objective: str | None = None
     _finding: Finding | None = None
-    _faults: tuple[str, ...] = ()
+    _planned: Planned = field(init=False)
+    _drawn: set[str] = field(default_factory=set)
+    """What was played already, whatever its seed."""
     _order: FaultOrder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,9 +72,10 @@ class Explorer:
         A new failure ends the batch; it is shrunk and reported.
         """
         self._finding = None
-        self._faults, planned = self._order.next(number)
+        self._planned = self._order.next(number)
+        stories = self._planned.stories
         try:
-            self._draw(number, planned if most is None else min(planned, most))
+            self._draw(number, stories if most is None else min(stories, most))
             self._shrink()
         finally:
             self._tell()
@@ -86,7 +89,7 @@ class Explorer:
 
         @st.composite
         def drawn_story(draw: Callable[[Any], Any]) -> tuple[list[Cell], Drawn]:
-            cells, document = self.stories.draw(HypothesisChoices(draw), NAME, self._faults)
+            cells, document = self.stories.draw(HypothesisChoices(draw), NAME, self._planned)
             return cells, {**document, "seed": f"{self.seed} {number}"}
 
         @hypothesis.settings(
@@ -116,13 +119,16 @@ class Explorer:
             if self._shows(self._finding, document):
                 raise FailureShownError
             return
+        if (words := str({**document, "seed": None})) in self._drawn:
+            return
+        self._drawn.add(words)
         played = self.play(document)
         if played is None:
             hypothesis.reject()
         if self.objective is not None:
             hypothesis.target(float(getattr(played.measures, self.objective)), label=self.objective)
         self.heard.played(cells, played)
-        self._order.saw(self._faults, played)
+        self._order.saw(self._planned.faults, played)
         if played.failed and not self._is_known(played):
             self._finding = Finding(*played.failure, played.document, played.says, Path())
             raise FailureShownError

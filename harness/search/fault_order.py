@@ -1,28 +1,43 @@
 """Which faults meet in a story of a search in virtual time: each alone first, then the pairs that can tell most.
 
-What a fault does alone says with which others it is worth a story. One that an agent gets over (it asks again, or hangs
-up) can break it together with a second one. One that changes nothing rarely does, and one that breaks it alone hides
-what the other one does.
+What a fault does alone says with which others it is worth a story, and where. After one that makes the agent ask again,
+a second one can meet that attempt; after one that it gets over, the next call. What ends a turn can matter to the next
+turn. One that changes nothing alone rarely matters, and one that breaks the agent alone hides what the other one does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Literal, NamedTuple
 
+from wedgehog.harness.faults.base import fault_named
 from wedgehog.harness.search.cells import NO_FAULT
 from wedgehog.harness.search.draw import SeededChoices
-from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.player import Behaviour, Played
 
-TOGETHER = 2
-"""So many stories with a pair each time that it is taken."""
+Where = Literal["anywhere", "one call", "one call after a tool", "next call", "next turn"]
+"""Where the second fault of a pair strikes: the next attempt of the first one's call, the next call, a later turn."""
+VARIED_FROM = 2
+"""From the second pair of equal kinds on, a pair is also played at drawn places and with drawn values."""
 AGAIN = 2
 """So many pairs of equal kinds come before each fault is tried alone again, at other places."""
+QUIET, BREAKS = 2, 1000
+"""A pair comes so many ranks later for each fault that changes nothing alone, or breaks the agent alone."""
 LONG_S = 1.0
 """A turn that takes longer has waited for something."""
 PLAIN = f"{NO_FAULT}, plain"
 """The key of a conversation without anything."""
 MANY = (2, 3, 4)
 """How many faults a story has once every pair was tried."""
+
+
+class Planned(NamedTuple):
+    """The faults of the next stories."""
+
+    faults: tuple[str, ...]
+    where: Where = "anywhere"
+    stories: int = 1
+    """The first one is the simplest; others have drawn places and values."""
 
 
 @dataclass
@@ -32,53 +47,93 @@ class FaultOrder:
     faults: Sequence[str]
     seed: str
     _alone: dict[str, list[Played]] = field(default_factory=dict)
-    _pairs: list[tuple[str, ...]] | None = None
+    _pairs: list[Planned] | None = None
     _first: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self._first = list(self.faults)
 
-    def next(self, number: int) -> tuple[tuple[str, ...], int]:
-        """The faults of the next stories, and how many stories these are."""
+    def next(self, number: int) -> Planned:
+        """What the next stories have."""
         if self._first:
-            return (self._first.pop(0),), 1
+            return Planned((self._first.pop(0),))
         if self._pairs is None:
             self._pairs = self._ordered()
         if self._pairs:
-            pair = self._pairs.pop(0)
-            return pair, min(len(pair), TOGETHER)
+            return self._pairs.pop(0)
         draw = SeededChoices(f"{self.seed} {number}")
         left = [fault for fault in self.faults if self._kind(fault) is not None] or list(self.faults)
-        return tuple(draw.choose(left) for _ in range(draw.choose(MANY))), TOGETHER
+        return Planned(tuple(draw.choose(left) for _ in range(draw.choose(MANY))), stories=2)
 
     def saw(self, faults: Sequence[str], played: Played) -> None:
         """Learn from a story with one fault."""
         if len(faults) == 1:
             self._alone.setdefault(faults[0], []).append(played)
 
-    def _ordered(self) -> list[tuple[str, ...]]:
-        """Every pair in both orders: one of each two kinds of faults first, then what is left, best first."""
-        draw = SeededChoices(f"{self.seed} pairs")
-        kinds = {fault: kind for fault in self.faults if (kind := self._kind(fault)) is not None}
-        every = [pair for pair in product(kinds, kinds) if not all(map(_is_none, pair))]
-        seen: dict[tuple[object, ...], int] = {}
-        ranked: list[tuple[int, int, int, tuple[str, ...]]] = []
-        for fault in self.faults:
-            ranked += [(0, 0, AGAIN, (fault,))] * 2
-        for pair in draw.shuffled(every):
-            of_kinds = tuple(kinds[fault] for fault in pair)
-            seen[of_kinds] = seen.get(of_kinds, 0) + 1
-            quiet = sum(kind == self._kind(PLAIN) for kind in of_kinds)
-            ranked.append((self._breaks(pair), quiet, seen[of_kinds], pair))
-        return [pair for *_, pair in sorted(ranked, key=lambda it: it[:3])]
+    def _ordered(self) -> list[Planned]:
+        """Every pair at every place that makes sense: one of each two kinds of faults first, usual faults first."""
+        known = [fault for fault in self.faults if self._decided(fault) is not None]
+        shuffled = SeededChoices(f"{self.seed} pairs").shuffled(list(product(known, known)))
+        seen: dict[object, int] = {}
+        ranked = [(AGAIN, Planned((fault,), stories=3)) for fault in self.faults]
+        for pair in sorted(shuffled, key=lambda pair: -sum(map(usual, pair))):
+            for where, later in self._places(*pair):
+                alike = (where, self._as_first(pair[0], where), self._as_second(pair[1]))
+                rank = seen[alike] = seen.get(alike, 0) + 1
+                ranked.append((rank + later + self._later(pair), Planned(pair, where, 1 if rank < VARIED_FROM else 2)))
+        return [story for _, story in sorted(ranked, key=lambda it: it[0])]
+
+    def _places(self, first: str, second: str) -> Iterator[tuple[Where, int]]:
+        """Where the second one can meet what the first one does, and how many ranks later that is tried.
+
+        A call after a tool comes first: the agent has more to lose there.
+        """
+        if _is_none(second):
+            return
+        did = self._did(first)
+        if _is_none(first) or did.asked_again:
+            yield from (("one call after a tool", 0), ("one call", 1))
+        if did.outcomes[:1] == ("answered",):
+            yield "next call", 0
+        if not _is_none(first):
+            yield "next turn", 0
+
+    def _as_first(self, fault: str, where: Where) -> object:
+        """What counts of the first fault: all for another attempt, less for a next call, its end for a next turn."""
+        did = self._did(fault)
+        if where == "next turn":
+            return did.outcomes[:1], did.asked_again
+        if where == "next call":
+            return did.calls[:1] and did.calls[0].partition(" ")[0], did.asked_again
+        return self._kind(fault)
+
+    def _as_second(self, fault: str) -> object:
+        """What counts of the second fault: only that the turn ends with an error, if it ends at once."""
+        did = self._did(fault)
+        return did.asked_again if did.outcomes[:1] == ("surfaced",) and not did.asked_again else self._kind(fault)
+
+    def _later(self, pair: Sequence[str]) -> int:
+        breaks = sum(any(played.failed for played in self._alone[fault]) for fault in pair)
+        return BREAKS * breaks + QUIET * sum(self._kind(fault) == self._kind(PLAIN) for fault in pair)
 
     def _kind(self, fault: str) -> object:
         """What it does alone, in the simplest story that decided something; None if none did."""
-        decided = [played for played in self._alone.get(fault, []) if not played.unclear and played.behaviour]
-        return (decided[0].behaviour, decided[0].measures.silence > LONG_S) if decided else None
+        played = self._decided(fault)
+        return (played.behaviour, played.measures.silence > LONG_S) if played is not None else None
 
-    def _breaks(self, pair: Sequence[str]) -> int:
-        return sum(any(played.failed for played in self._alone.get(fault, ())) for fault in pair)
+    def _did(self, fault: str) -> Behaviour:
+        """What the first agent did under it alone."""
+        played = self._decided(fault)
+        return played.behaviour[0] if played is not None else Behaviour("")
+
+    def _decided(self, fault: str) -> Played | None:
+        return next((it for it in self._alone.get(fault, []) if not it.unclear and it.behaviour), None)
+
+
+def usual(fault: str) -> int:
+    """How usual a fault is, whatever is said of its kind behind its name."""
+    known = fault_named(fault.partition(" ")[0])
+    return 0 if known is None else known.usual
 
 
 def _is_none(fault: str) -> bool:

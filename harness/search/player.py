@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -14,13 +15,16 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.ledger import played_ledger
 from wedgehog.harness.record.store import read_run
 from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.judge import CONSEQUENCES
 from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.search.scripts import Drawn
 
 MANY = 8
-"""More calls than this count as the same behaviour."""
+"""Later calls than this make no other behaviour."""
+TOO_MANY_REQUESTS = 429
+"""Agents treat it unlike other refusals; those are alike if their first digit is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,19 @@ class Measures:
     silence: float = 0.0
 
 
+class Behaviour(NamedTuple):
+    """What an agent did in a scenario, in few words; equal for runs in which it did alike."""
+
+    verdict: str
+    violated: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+    """How each turn ended."""
+    calls: tuple[str, ...] = ()
+    """How each model call went, as the agent saw it: `refused with 429`, `cut`, `end`."""
+    asked_again: bool = False
+    """Whether it made a call a second time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Played:
     """What one scenario showed, on each agent in turn."""
@@ -39,8 +56,8 @@ class Played:
     document: Drawn
     judgements: tuple[Judgement, ...]
     seconds: float
-    behaviour: tuple[object, ...] = ()
-    """Equal for runs in which the agents did alike."""
+    behaviour: tuple[Behaviour, ...] = ()
+    """Of each agent that took part."""
     measures: Measures = Measures()
 
     @property
@@ -111,11 +128,26 @@ def as_yaml(document: Drawn) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=110)
 
 
-def behaviour_of(judgement: Judgement, history: History) -> tuple[object, ...]:
+def behaviour_of(judgement: Judgement, history: History) -> Behaviour:
     """What the agent did, in few words."""
-    outcomes = tuple(outcome_of(turn, history).kind for turn in history.turns)
-    hung_up = any(call.hung_up is not None for call in history.calls)
-    return judgement.verdict, judgement.violated, outcomes, min(len(history.calls), MANY), hung_up
+    return Behaviour(
+        judgement.verdict,
+        judgement.violated,
+        tuple(outcome_of(turn, history).kind for turn in history.turns),
+        tuple(_went(call) for call in history.calls[:MANY]),
+        any(len(step.calls) > 1 for turn in history.turns for step in turn.steps),
+    )
+
+
+def _went(call: Call) -> str:
+    """How a call went, as its agent saw it."""
+    if call.refused is not None:
+        status = call.refused.status
+        return f"refused with {status if status == TOO_MANY_REQUESTS else status // 100}"
+    if call.ended is None or call.whole:
+        return "open" if call.ended is None else "damaged" if call.damaged else call.ended.stop
+    part = " in its words" if call.ended.text_delivered else ""
+    return f"{'left by the agent' if call.hung_up else call.ended.how}{part}"
 
 
 def measures_of(history: History) -> Measures:

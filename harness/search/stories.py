@@ -1,17 +1,30 @@
 """Draws a story: what the user and the model say, and where the given faults fire in it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wedgehog.harness.scenario.fault_config import AGENT
-from wedgehog.harness.search.cells import Cell
+from wedgehog.harness.scenario.trigger import Phase
+from wedgehog.harness.search.cells import Cell, kinds_of
 from wedgehog.harness.search.draw import Choices
 from wedgehog.harness.search.drawn_scenario import Drawer, Palette
+from wedgehog.harness.search.fault_order import Planned, Where, usual
 from wedgehog.harness.search.scripts import Drawn
 
 OTHER_MOMENTS = ("tool", "session", "after_s")
 """Keys of places that are not attempts of a call."""
+
+WISHES: Mapping[Where, Sequence[Mapping[str, object]]] = {
+    "anywhere": (),
+    "one call": ({"step": "first call"}, {"step": "first call"}),
+    "one call after a tool": ({"step": "call after a tool"}, {"step": "call after a tool"}),
+    "next call": ({"step": "first call"}, {"step": "call after a tool"}),
+    "next turn": ({"step": "first call", "times": "always"}, {"step": "call of a later turn"}),
+}
+"""Values of the cells of a pair. Most turns fail under a fault on each attempt; the next turn begins after that."""
+PHASES: Sequence[Phase] = ("headers", "middle", "terminal")
+"""Where a usual fault can do different things: its agent has nothing of the reply, a part, or nearly all of it."""
 
 
 @dataclass
@@ -27,18 +40,40 @@ class Stories:
         self._by_fault = {}
         for cell in self.cells:
             self._by_fault.setdefault(cell.key, []).append(cell)
+        for fault, cells in list(self._by_fault.items()):
+            self._by_fault |= dict(_kinds(fault, cells))
 
     @property
     def faults(self) -> list[str]:
-        """Every fault that a story may have, and every kind of conversation without one."""
+        """Every fault that a story may have, and every kind of conversation without one; then the faults' own kinds."""
         return list(self._by_fault)
 
-    def draw(self, choices: Choices, name: str, faults: Sequence[str]) -> tuple[list[Cell], Drawn]:
+    def draw(self, choices: Choices, name: str, planned: Planned) -> tuple[list[Cell], Drawn]:
         """The cells of a story with these faults, and its scenario."""
-        chosen = [choices.choose(self._by_fault[fault]) for fault in faults]
+        wishes = WISHES[planned.where] or [{}] * len(planned.faults)
+        chosen = [choices.choose(self._fitting(*it)) for it in zip(planned.faults, wishes, strict=True)]
         document = Drawer(choices, self.palette).scenario(chosen, name)
         lines = one_attempt_each(document["faults"])
-        return chosen, {**document, "faults": [_later(choices, line, lines) for line in lines]}
+        return [replace(cell, value=None) for cell in chosen], {
+            **document,
+            "faults": [_later(choices, line, lines) for line in lines],
+        }
+
+    def _fitting(self, fault: str, wish: Mapping[str, object]) -> Sequence[Cell]:
+        """The fault's cells that are as wished; each wish that none of them fulfils is dropped."""
+        found: Sequence[Cell] = self._by_fault[fault]
+        for name, value in wish.items():
+            found = [cell for cell in found if getattr(cell, name) == value] or found
+        return found
+
+
+def _kinds(fault: str, cells: Sequence[Cell]) -> Iterator[tuple[str, list[Cell]]]:
+    """The same fault with each other kind of its main parameter; a usual one at each place of a reply too."""
+    for value in kinds_of(cells[0].fault)[1:]:
+        yield f"{fault} {value}", [replace(cell, value=value) for cell in cells]
+    for place in PHASES if usual(fault) else ():
+        if at_place := [cell for cell in cells if cell.place == place]:
+            yield f"{fault} at {place}", at_place
 
 
 def _later(choices: Choices, line: Drawn, lines: Sequence[Drawn]) -> Drawn:

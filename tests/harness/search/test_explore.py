@@ -15,7 +15,8 @@ from wedgehog.harness.search.cells import Cell, cells
 from wedgehog.harness.search.corpus import Finding, fault_names
 from wedgehog.harness.search.drawn_scenario import Drawn, Palette, items
 from wedgehog.harness.search.explore import Explorer, OverError
-from wedgehog.harness.search.player import Played
+from wedgehog.harness.search.fault_order import FaultOrder, Planned, Where
+from wedgehog.harness.search.player import Behaviour, Played
 from wedgehog.harness.search.stories import Stories
 
 PALETTE = Palette(shell=True, turns=2, links=("llm", "agent"))
@@ -52,7 +53,9 @@ def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None) -> N
             return None
         violated = fails(document)
         one = Judgement(document["name"], "a", "sim", "fail" if violated else "pass", violated, says="it broke")
-        return Played(document, (one,), 0.0, (one.verdict, tuple(fault_names(document))))
+        named = tuple(sorted(fault_names(document)))
+        did = Behaviour(one.verdict, outcomes=("answered",), calls=named, asked_again=True)
+        return Played(document, (one,), 0.0, (did,))
 
     explorer = Explorer(play, Stories(CELLS, PALETTE), [], "0", notes)
     while len(notes.drawn) < stories:
@@ -75,9 +78,60 @@ def test_conversations_without_a_fault_come_first():
 
 def test_what_is_done_to_the_agent_at_a_call_comes_first_while_it_tries_again():
     """The simplest story with a fault and an abort: the abort is in the attempt that the fault causes."""
-    (drawn,) = (Stories(CELLS, PALETTE).draw(Simplest(), "one", ("status", "abort"))[1],)
+    (drawn,) = (Stories(CELLS, PALETTE).draw(Simplest(), "one", Planned(("status", "abort")))[1],)
     (abort,) = (line for line in drawn["faults"] if line.get("link") == "agent")
     assert abort["at"]["attempt"] == 2
+
+
+AGENTS: dict[str, Behaviour] = {
+    "no fault, plain": Behaviour("pass", (), ("answered",), ("end",)),
+    "status": Behaviour("pass", (), ("answered",), ("refused with 429", "end"), asked_again=True),
+    "cut": Behaviour("pass", (), ("surfaced",), ("cut",)),
+    "empty_reply": Behaviour("pass", (), ("answered",), ("end", "tool")),
+}
+"""What an agent does under each of these alone."""
+
+
+def test_two_faults_meet_where_the_first_one_leads():
+    """Another attempt is made only after one that is asked again; a next call only if the turn goes on."""
+    order = FaultOrder(list(AGENTS), "0")
+    for _ in AGENTS:
+        planned = order.next(0)
+        order.saw(planned.faults, Played({}, (), 0.0, (AGENTS[planned.faults[0]],)))
+    places: dict[str, set[str]] = {}
+    while (planned := order.next(0)).where != "anywhere" or len(planned.faults) == 1:
+        if "no fault, plain" not in planned.faults:
+            places.setdefault(planned.faults[0], set()).add(planned.where)
+    same_call = {"one call", "one call after a tool"}
+    assert {fault: found - {"anywhere"} for fault, found in places.items()} == {
+        "status": same_call | {"next call", "next turn"},
+        "cut": {"next turn"},
+        "empty_reply": {"next call", "next turn"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("where", "at"),
+    [
+        ("one call", [{}, {"attempt": 2}]),
+        ("one call after a tool", [{"step": 2}, {"step": 2, "attempt": 2}]),
+        ("next call", [{}, {"step": 2}]),
+        ("next turn", [{}, {"turn": 2}]),
+    ],
+)
+def test_a_pair_strikes_where_it_was_planned(where: Where, at: list[Drawn]):
+    """In the simplest story; the first fault of two turns strikes each attempt, so that its turn fails."""
+    _, document = Stories(CELLS, PALETTE).draw(Simplest(), "one", Planned(("status 500", "cut"), where))
+    first, second = document["faults"]
+    assert [first.get("at", {}), second.get("at", {})] == at
+    assert first["do"] == {"status": {"code": 500}}
+    assert first.get("times", 1) == ("always" if where == "next turn" else 1)
+
+
+def test_no_story_is_played_twice():
+    """A batch of stories begins with the simplest one, which an earlier batch had."""
+    drawn = [str({**it, "seed": None}) for it in search(lambda document: (), 150).drawn]
+    assert len(drawn) == len(set(drawn))
 
 
 class Simplest:
