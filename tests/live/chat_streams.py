@@ -1,0 +1,88 @@
+"""An agent that reads streams of chat completions, for virtual time: `sane` is correct, the others have a bug each."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import aiohttp
+
+COMMAND = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+SHELL = {"type": "function", "function": {"name": "bash", "description": "Runs a command.", "parameters": COMMAND}}
+
+
+class ModelError(Exception):
+    """The model did not answer."""
+
+
+async def chunks(reply):
+    async for line in reply.content:
+        data = line.strip().removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
+        if data == b"[DONE]":
+            return
+        if data:
+            yield json.loads(data)
+
+
+async def read(reply, bug):
+    """The text and the tool calls of one reply."""
+    text, calls = "", {}
+    async for chunk in chunks(reply):
+        if not chunk["choices"] and bug != "takes the first choice":
+            continue
+        delta = chunk["choices"][0]["delta"]
+        text += delta.get("content") or ""
+        for part in delta.get("tool_calls") or []:
+            call = calls.setdefault(part["index"], {"id": "", "name": "", "arguments": ""})
+            of = {"id": part.get("id", call["id"]), "name": part["function"].get("name", call["name"])}
+            call |= of if bug == "takes the last name" else {key: call[key] or of[key] or "" for key in of}
+            call["arguments"] += part["function"].get("arguments") or ""
+    return text, list(calls.values())
+
+
+async def ask(url, said, bug):
+    body = {"model": "gpt-5", "messages": said, "tools": [SHELL], "stream": True}
+    posted = {"json": body, "headers": {"authorization": "Bearer k"}}
+    async with aiohttp.ClientSession() as http, http.post(f"{url}/v1/chat/completions", **posted) as reply:
+        if reply.status != 200:
+            raise ModelError(f"Error: status {reply.status}")
+        return await read(reply, bug)
+
+
+async def run(call):
+    if call["name"] != "bash":
+        raise ModelError(f"Error: there is no tool {call['name']}")
+    command = json.loads(call["arguments"])["command"]
+    process = await asyncio.create_subprocess_exec("sh", "-c", command, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    return {"role": "tool", "tool_call_id": call["id"], "content": out.decode()}
+
+
+async def answer(message, folder, url, bug=""):
+    file = Path(folder) / "session.json"
+    said = [*(json.loads(file.read_text()) if file.exists() else []), {"role": "user", "content": message}]
+    while True:
+        text, calls = await ask(url, said, bug)
+        named = [
+            {"id": it["id"], "type": "function", "function": {key: it[key] for key in it if key != "id"}}
+            for it in calls
+        ]
+        said.append({"role": "assistant", "content": text or None, **({"tool_calls": named} if named else {})})
+        if not calls:
+            file.write_text(json.dumps(said))
+            return text
+        said += [await run(call) for call in calls]
+
+
+async def sane(message, *, session_dir, llm_url, key):
+    """Correct: a name and an id that come once stay."""
+    return await answer(message, session_dir, llm_url)
+
+
+async def takes_the_last_name(message, *, session_dir, llm_url, key):
+    """A name that is null in a later chunk replaces the first one."""
+    return await answer(message, session_dir, llm_url, "takes the last name")
+
+
+async def takes_the_first_choice(message, *, session_dir, llm_url, key):
+    """Each chunk must have a choice."""
+    return await answer(message, session_dir, llm_url, "takes the first choice")
