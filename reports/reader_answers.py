@@ -171,14 +171,11 @@ class _Answers:
                 continue
             after = [call for call in self.history.calls if call.arrived.id > turn.end.id]
             recovery = sum(call not in self.history.played_calls for call in after)
-            code = "" if turn.end.exit_code is None else f", exit code {turn.end.exit_code}"
-            yield (
-                f"Its words at the end of {turn} name a limit, so they differ from a plain timeout{code}: "
-                f"“{one_line(_line_around(found), 160)}”. After them came {many(len(after) - recovery, 'call')}, and "
-                f"{recovery} of the recovery message."
-            )
+            code = "" if turn.end.exit_code is None else f" (exit code {turn.end.exit_code})"
+            yield f"Its words at the end of {turn}{code} name a limit: “{one_line(_line_around(found), 160)}”."
+            yield f"After them came {many(len(after) - recovery, 'call')}, and {recovery} of the recovery message."
             return
-        yield "No: no words of it name a breaker or a limit."
+        yield "Its words name no breaker and no limit."
 
     # ---- tools
 
@@ -218,9 +215,7 @@ class _Answers:
 
     def queries(self) -> Iterator[str]:
         used = database(self.history)
-        yield (
-            f"{used}." if used else "No query reached a database of the harness, so its share of the time is not known."
-        )
+        yield f"{used}." if used else "No query reached a database of the harness: its share of the time is not known."
 
     # ---- files
 
@@ -242,11 +237,9 @@ class _Answers:
         if not any(state.sums for _, state in known):
             yield "None known: no session file holds amounts in each of its records."
         for path, state in known:
-            if state.sums:
-                sums = ", ".join(
-                    f"{one_line(name, 30)} {brief(total)}" for name, total in [*state.sums.items()][:AT_MOST]
-                )
-                yield f"{path.name}: {many(state.records, 'record')}, in sum {sums}."
+            sums = [f"{one_line(name, 30)} {brief(total)}" for name, total in state.sums.items()]
+            if sums:
+                yield f"{path.name}: {many(state.records, 'record')}, in sum {', '.join(sums[:AT_MOST])}."
         yield (
             f"By our count: {many(ours.paid_calls, 'paid call')}, {count(ours.total.input_tokens)} input and "
             f"{count(ours.total.output_tokens)} output tokens, {money(ours.cost_usd)}, recovery message included."
@@ -284,8 +277,9 @@ def _waits_s(call: Call) -> tuple[float, float]:
 
 
 def _range(waits: Iterable[float]) -> str:
-    shortest, *_, longest = sorted([*(found := list(waits)), *found[-1:]])
-    return seconds(shortest) if seconds(shortest) == seconds(longest) else f"{seconds(shortest)} to {seconds(longest)}"
+    found = list(waits)
+    shortest, longest = seconds(min(found)), seconds(max(found))
+    return shortest if shortest == longest else f"{shortest} to {longest}"
 
 
 def _last_byte_s(call: Call) -> float:

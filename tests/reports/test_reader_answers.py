@@ -164,7 +164,7 @@ def test_the_agents_own_amounts_stand_beside_ours(campaign: Campaign):
 def test_a_limit_that_the_agent_names_is_quoted_with_the_calls_after_it(campaign: Campaign):
     """And where none is named, that is said."""
     said = _list(campaign, storm(2, "a"))
-    assert "No: no words of it name a breaker or a limit." in said
+    assert "Its words name no breaker and no limit." in said
 
     def tell(telling: Telling) -> None:
         telling.start("s", "a")
@@ -177,7 +177,7 @@ def test_a_limit_that_the_agent_names_is_quoted_with_the_calls_after_it(campaign
         telling.answered(3, "recovery")
 
     named = _list(Campaign(campaign.folder.parent / "other"), tell)
-    assert "exit code 1: “error: idle-timeout breaker: 5 in a row, giving up”." in named
+    assert "(exit code 1) name a limit: “error: idle-timeout breaker: 5 in a row, giving up”." in named
     assert "After them came 1 call, and 1 of the recovery message." in named
 
 
