@@ -69,9 +69,9 @@ def sizes(python: Path) -> str:
 
 
 def megabytes(path: Path) -> float:
-    """Return the space that a file or a folder takes, without compiled bytecode."""
+    """Return the space that a file or a folder takes on the disk, with the bytecode that pip compiles."""
     files = path.rglob("*") if path.is_dir() else [path]
-    return sum(file.stat().st_blocks * 512 for file in files if file.is_file() and file.suffix != ".pyc") / 1e6
+    return sum(file.stat().st_blocks * 512 for file in files if file.is_file()) / 1e6
 
 
 def starts(python: Path) -> str:

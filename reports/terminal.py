@@ -273,8 +273,10 @@ class _Report:
             if verdict.status != "nothing":
                 said = f": {verdict.says}" if verdict.says else ""
                 self._say(f"{verdict.name} {verdict.status}{said}", "dim", indent=4)
+        told = {verdict.says for verdict in run.judgement.verdicts}
         for remark in (*filter(None, [run.judgement.clocks]), *run.judgement.remarks):
-            self._say(remark, "dim", indent=4)
+            if remark not in told:
+                self._say(remark, "dim", indent=4)
 
     def _closing(self) -> None:
         self.console.print()

@@ -140,7 +140,10 @@ def test_the_gitlab_job_plays_and_keeps_the_result(machine: Machine):
     machine.program(".wedgehog/bin/wedgehog", WEDGEHOG)
     words = {key: value for key, value in job["variables"].items() if key.startswith("WEDGEHOG_")}
     (machine.folder / words["WEDGEHOG_BASELINE"]).touch()
-    assert machine.run("\n".join(job["script"][1:]), **words).returncode == 3
+    refused = machine.run(job["script"][0], **words)
+    assert refused.returncode == 2 and "set WEDGEHOG_SOURCE" in refused.stderr
+    assert machine.run(job["script"][0], WEDGEHOG_SOURCE=".").returncode == 0
+    assert machine.run("\n".join(job["script"][2:]), **words).returncode == 3
     played = "run|--agent|my-agent.yaml|--repeat|3|--out|runs|--baseline|wedgehog-baseline.yaml|"
     assert machine.calls.read_text().strip() == played
     assert machine.run("\n".join(job["after_script"])).returncode == 0

@@ -182,9 +182,10 @@ def test_verbose_adds_the_sentence_of_each_invariant(campaign):
 
 
 def test_verbose_says_what_speaks_for_a_pass(campaign):
-    """A green run is explained too; an invariant that had nothing to judge is left out."""
+    """A green run is explained too, each sentence once; an invariant that had nothing to judge is left out."""
     sentences = (Verdict("pass", "all 2 turns", name="turn_answered"), Verdict("nothing", name="bytes_exact"))
-    campaign.run(judgement("plain", "mine", "pass", "pass", verdicts=sentences), plain_run)
+    remarks = ("all 2 turns",)
+    campaign.run(judgement("plain", "mine", "pass", "pass", verdicts=sentences, remarks=remarks), plain_run)
     assert "Passed" not in _printed(campaign.folder)
     _, _, passed = _printed(campaign.folder, verbose=True).partition("\nPassed\n")
     assert passed.startswith("  ✓ plain, mine\n    turn_answered pass: all 2 turns\n\n1 passed")
