@@ -28,6 +28,9 @@ class Agent:
         self.said.append({"role": "user", "content": message})
         try:
             return await self._turn()
+        except asyncio.CancelledError:
+            del self.said[before:]
+            raise
         except ModelError:
             if self.mends:
                 self.said.append({"role": "assistant", "content": "(The turn failed.)"})
