@@ -178,15 +178,27 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
         return TurnOutcome("stopped by its user", "a wake-up owes no answer")
-    return TurnOutcome("hidden", _said_only(words, gone_wrong))
+    return TurnOutcome("hidden", _said_only(words, _gone_wrong(turn) if gone_wrong else ""))
 
 
-def _said_only(words: str, gone_wrong: bool) -> str:
+def _said_only(words: str, gone_wrong: str) -> str:
     if not words:
         return "no answer and no word of an error"
     if not gone_wrong:
         return f"no call failed, and in the place of an answer it said only {short(words)}"
-    return f"after a failed call it said only {short(words)} {IF_ITS_ERROR}"
+    return f"after {gone_wrong} it said only {short(words)} {IF_ITS_ERROR}"
+
+
+def _gone_wrong(turn: Turn) -> str:
+    """The worst that happened to a call of a turn in which one went wrong."""
+    bad = [call for call in turn.main_calls if not call.ok or call.damaged]
+    if not bad or any(not call.ok and not _at_token_limit(call) for call in bad):
+        return "a failed call"
+    return "a reply that was cut by max_tokens" if any(map(_at_token_limit, bad)) else "a damaged reply"
+
+
+def _at_token_limit(call: Call) -> bool:
+    return call.whole and call.ended is not None and call.ended.stop == "max_tokens"
 
 
 def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:

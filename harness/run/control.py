@@ -8,11 +8,12 @@ from typing import Any
 
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.record.error_words import TRACE, causes, exception_in
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.run import HostRefused, Trouble
 from wedgehog.harness.record.events.service import TokenAsked
-from wedgehog.harness.record.events.turn import PermissionAsked, StartMissed, TurnEnded
+from wedgehog.harness.record.events.turn import HangSeen, PermissionAsked, StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
 from wedgehog.harness.record.views import Turn
@@ -188,19 +189,18 @@ def _no_answer(turn: Turn, outcome: TurnOutcome) -> str:
 
 
 def _silent(history: History) -> str:
-    """No request came: how the agent ended; if it ended well, it may have asked another host."""
-    missed, ended = history.first(StartMissed), history.first(TurnEnded)
+    """No request came: its cause, as far as is known, and how the agent ended."""
+    missed, ended, hang = history.first(StartMissed), history.first(TurnEnded), history.first(HangSeen)
     how = f" within {missed.bound_s:g} s" if missed else _ending(ended) if ended else ""
+    what, words = f"no request for the model arrived{how}", _last_words(history)
+    refused = ", ".join(f"{event.host} ({event.why})" for event in history.of(HostRefused))
     failed = not missed and ended is not None and (ended.exit_code or ended.raised or (ended.status or 0) >= 400)
-    asked = "." if failed and not history.first(HostRefused) else _elsewhere(history)
-    said = _words(history) or (" It said nothing." if failed else "")
-    return f"no request for the model arrived{how}{asked}{said}"
-
-
-def _elsewhere(history: History) -> str:
-    """The other hosts that it asked, as far as is known."""
-    refused = [f"{event.host} ({event.why})" for event in history.of(HostRefused)]
-    return f", but it asked for {', '.join(refused)}." if refused else ": does the agent use {llm_url}?"
+    if refused:
+        return f"it asked for {refused}: {what}.{_words(history)}"
+    if failed:
+        return f"it said {words!r}: {what}" if words else f"{what}. It said nothing."
+    waits = f"{hang.says}: " if hang is not None else ""
+    return f"{waits}{what}: does the agent use {{llm_url}}?{_words(history)}"
 
 
 def _ending(ended: TurnEnded) -> str:
@@ -221,6 +221,11 @@ def _signal(number: int) -> str:
 
 
 def _words(history: History) -> str:
+    words = _last_words(history)
+    return f" Its last words: {words}" if words else ""
+
+
+def _last_words(history: History) -> str:
     """The agent's last words, without a traceback; if the harness stopped it, the exception is the harness's too."""
     ended, stopped = history.first(TurnEnded), history.first(StartMissed) is not None
     if ended is None:
@@ -230,10 +235,11 @@ def _words(history: History) -> str:
         spoken = [ended.stderr, ended.stdout, ended.error]
     if stopped and ended.raised:
         spoken = [ended.stderr, ended.stdout]
-    spoken_words = (said.partition(TRACE)[0] if stopped else exception_in(said) for said in spoken)
+    spoken_words = (
+        said.partition(STACK_BELOW)[0].partition(TRACE)[0] if stopped else exception_in(said) for said in spoken
+    )
     text = next(filter(None, (" ".join(words.split()) for words in spoken_words)), "")
-    last = text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
-    return f" Its last words: {last}" if last else ""
+    return text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
 
 
 def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:

@@ -30,6 +30,7 @@ WITHIN_S = 3.0
 STACKS_S = 1.5
 MOST_STACKS = 4
 """So many processes are asked for their stacks, the leader first."""
+UNSEEN = "none of its processes could be seen"
 BUSY_SHARE = 0.5
 """A process that was on the processor for this share of its life does not wait."""
 
@@ -209,7 +210,7 @@ def _child(sight: Diagnosis) -> str:
 def _nothing(history: History, sight: Diagnosis, turn: int) -> str:
     calls = [call for call in history.calls if call.arrived.turn == turn]
     if not sight.processes:
-        return "none of its processes could be seen"
+        return UNSEEN
     asked = f"its last call, {calls[-1].number}, {_ended(calls[-1])}" if calls else "no request came in this turn"
     return f"no call, no tool and no connection was open; {asked}"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.diagnostics import Diagnosis, record_hang, sentence
+from wedgehog.harness.run.diagnostics import UNSEEN, Diagnosis, record_hang, sentence
 
 
 @dataclass(frozen=True)
@@ -22,5 +22,6 @@ class SimDiagnostics:
         """Record what each task waits for."""
         if not self.history.sealed:
             tasks = self.waits()
-            says = "; ".join([sentence(self.history, Diagnosis(), turn, self.clock.now()), *tasks[:1]])
+            said = sentence(self.history, Diagnosis(), turn, self.clock.now())
+            says = "; ".join([*([] if tasks and said == UNSEEN else [said]), *tasks[:1]])
             record_hang(self.history, self.folder, turn, self.clock.now(), says, {"tasks": tasks})

@@ -266,7 +266,7 @@ async def test_what_is_not_there_makes_scenarios_not_apply(tmp_path: Path, env: 
     ("code", "spec", "said"),
     [
         ("print('hello')", {}, "no request for the model arrived"),
-        ("import sys; sys.exit('no config')", {}, "exit code 1. Its last words: no config"),
+        ("import sys; sys.exit('no config')", {}, "it said 'no config': no request for the model arrived"),
         (AGENT, {"wire": "anthropic"}, "the spec says wire anthropic, and the agent called openai-chat"),
         (AGENT.replace('print(said["content"])', "print('ok')"), {}, "is `answer:` right?"),
     ],

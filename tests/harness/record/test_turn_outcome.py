@@ -269,15 +269,23 @@ def test_a_limit_needs_a_round():
         assert _came_to(tell.end(APOLOGY).seal()).kind == kind
 
 
-@pytest.mark.parametrize("damage", [{"damaged": True}, {"tools": [False]}])
-def test_a_call_whose_content_a_fault_damaged_has_gone_wrong(damage: dict[str, Any]):
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        ({"damaged": True}, "a damaged reply"),
+        ({"tools": [False]}, "a damaged reply"),
+        ({"stop": "max_tokens"}, "a reply that was cut by max_tokens"),
+        ({"stop": "error"}, "a failed call"),
+    ],
+)
+def test_a_call_whose_content_a_fault_damaged_has_gone_wrong(damage: dict[str, Any], what: str):
     """Though its reply ended well on the wire; words of the model in it count as its words."""
     tell = HistoryBuilder()
     tell.message()
     results = _rounds(tell, 2)
     tell.reply(tell.ask(3, results=results), **{"tools": [True], **damage})
     outcome = _came_to(tell.end(APOLOGY).seal())
-    assert (outcome.kind, outcome.how) == ("hidden", f"after a failed call it said only {APOLOGY} {IF_ITS_ERROR}")
+    assert (outcome.kind, outcome.how) == ("hidden", f"after {what} it said only {APOLOGY} {IF_ITS_ERROR}")
 
 
 def test_no_words_at_all_are_hidden_even_when_no_call_failed():

@@ -355,8 +355,8 @@ async def test_a_failed_control_is_an_error_with_its_reason_and_is_not_judged_ag
     campaign, _ = await played(tmp_path / "runs", given)
     (judgement,) = campaign.judgements
     assert (judgement.verdict, judgement.as_expected, exit_code([judgement])) == ("error", False, 3)
-    assert judgement.says.startswith("its control run failed: no request for the model arrived")
-    assert judgement.says.endswith("the agent ended with exit code 1. Its last words: cannot find my hat")
+    said = "its control run failed: it said 'cannot find my hat': no request for the model arrived"
+    assert judgement.says.startswith(said)
     (folder,) = run_folders(campaign.store.folder)
     assert judge_again(folder) == judgement
 

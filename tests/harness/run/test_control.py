@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CallUnscripted
 from wedgehog.harness.record.events.run import HostRefused, Trouble
+from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control
 from wedgehog.harness.run.skip_reasons import as_far_as, why_skipped
@@ -207,27 +209,42 @@ OUR_WORDS = "the process ended with exit code 1"
 @pytest.mark.parametrize(
     ("end", "said"),
     [
-        ({"exit_code": 3, "error": "no config"}, ", and the agent ended with exit code 3. Its last words: no config"),
-        ({"exit_code": 2, "error": ""}, ", and the agent ended with exit code 2. It said nothing."),
-        ({"exit_code": -11, "error": ""}, ", and the agent was ended by SIGSEGV. It said nothing."),
-        ({"exit_code": -99, "error": ""}, ", and the agent was ended by signal 99. It said nothing."),
-        ({"exit_code": None, "status": 500, "error": "oops"}, "replied with HTTP 500. Its last words: oops"),
+        (
+            {"exit_code": 3, "error": "no config"},
+            "it said 'no config': no request for the model arrived, and the agent ended with exit code 3",
+        ),
+        (
+            {"exit_code": 2, "error": ""},
+            "no request for the model arrived, and the agent ended with exit code 2. It said nothing.",
+        ),
+        (
+            {"exit_code": -11, "error": ""},
+            "no request for the model arrived, and the agent was ended by SIGSEGV. It said nothing.",
+        ),
+        (
+            {"exit_code": -99, "error": ""},
+            "no request for the model arrived, and the agent was ended by signal 99. It said nothing.",
+        ),
+        (
+            {"exit_code": None, "status": 500, "error": "oops"},
+            "it said 'oops': no request for the model arrived, and the service replied with HTTP 500",
+        ),
         (
             {"exit_code": None, "raised": "ImportError: hat", "error": "ImportError: hat"},
-            "and talking to the agent failed. Its last words: ImportError: hat",
+            "it said 'ImportError: hat': no request for the model arrived, and talking to the agent failed",
         ),
         (
             {"exit_code": 1, "raised": OUR_WORDS, "error": OUR_WORDS, "stderr": "TypeError: hat"},
-            "and the agent ended with exit code 1. Its last words: TypeError: hat",
+            "it said 'TypeError: hat': no request for the model arrived, and the agent ended with exit code 1",
         ),
     ],
 )
 def test_an_agent_that_ends_at_once_is_quoted(end: dict[str, Any], said: str):
-    """Its exit code, or its signal, and its last words: it is not its address that is wrong."""
+    """Its last words are the cause, so they come first: it is not its address that is wrong."""
     tell = HistoryBuilder()
     tell.message()
     says = read(tell.end("", **end).seal(), None).says
-    assert says.startswith("no request for the model arrived, and ") and says.endswith(said)
+    assert says == said
     assert "{llm_url}" not in says
 
 
@@ -237,8 +254,10 @@ def test_an_agent_that_asked_for_a_host_that_it_does_not_get_is_told_which():
     tell.message()
     tell.add(HostRefused(host="api.example.com", why="not among the spec's hosts"))
     said = read(tell.end("", error="fetch failed", exit_code=1).seal(), None).says
-    expected = ", but it asked for api.example.com (not among the spec's hosts). Its last words: fetch failed"
-    assert said.endswith(f"exit code 1{expected}")
+    assert said.startswith(
+        "it asked for api.example.com (not among the spec's hosts): no request for the model arrived, "
+    )
+    assert said.endswith("exit code 1. Its last words: fetch failed")
 
 
 def test_of_a_trace_the_exception_is_quoted():
@@ -246,11 +265,25 @@ def test_of_a_trace_the_exception_is_quoted():
     tell = HistoryBuilder()
     tell.message()
     says = read(tell.end("", error=TRACE + "ModuleNotFoundError: no module 'hat'", exit_code=1).seal(), None).says
-    assert says.endswith("Its last words: ModuleNotFoundError: no module 'hat'")
+    assert says.startswith("it said \"ModuleNotFoundError: no module 'hat'\": no request")
     tell = HistoryBuilder()
     tell.message()
     says = read(tell.end("", error="chatter " * 100 + "the end", exit_code=1).seal(), None).says
-    assert "Its last words: … chatter" in says and says.endswith("chatter the end") and len(says) < 450
+    assert says.startswith("it said '… chatter") and "chatter the end'" in says and len(says) < 450
+
+
+def test_a_hang_before_any_request_says_first_what_it_waits_for():
+    """In virtual time that is known to the line; the words of our own stop are not repeated."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.wait(61).start_missed()
+    tell.add(HangSeen(turn=1, says="the agent's call: Event.wait", file="hang-1.json"))
+    said = read(
+        tell.end("", stderr=f"{STACK_BELOW}\n{TRACE}", exit_code=None, raised="KeyboardInterrupt").seal(), None
+    ).says
+    assert said == (
+        "the agent's call: Event.wait: no request for the model arrived within 60 s: does the agent use {llm_url}?"
+    )
 
 
 def test_the_trace_of_our_own_stop_is_not_quoted():
