@@ -306,10 +306,22 @@ def test_a_command_in_the_background_may_outlive_its_turn():
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.starts(token, background=True)
     tell.abort()
+    tell.end("", ended="aborted", exit_code=130)
     tell.wait(20)
     tell.add(BeaconSeen(token=token, phase="done", background=True))
-    tell.end("", ended="aborted", exit_code=130)
     assert check("stops_when_told", tell.seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("after_s", "status"), [(12, "pass"), (20, "fail")])
+def test_a_turn_ends_soon_after_its_abort(after_s: float, status: str):
+    """Fifteen seconds are enough for processes that do not end at once."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.hangs_up(tell.ask(1))
+    tell.abort()
+    tell.wait(after_s)
+    tell.end("", ended="aborted", exit_code=130)
+    assert check("stops_when_told", tell.seal()).status == status
 
 
 @pytest.mark.parametrize(

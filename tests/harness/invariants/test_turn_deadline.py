@@ -226,3 +226,19 @@ def test_what_the_agent_was_seen_to_wait_for_is_said_and_is_evidence():
         verdict = check("turn_deadline", history)
         assert verdict.status == "fail" and verdict.says.endswith(".0 s: it waited for Godot")
         assert history.events[verdict.evidence[-1]].kind == "hang_seen"
+
+
+@pytest.mark.parametrize(("aborted_after_s", "status"), [(5, "fail"), (100, "nothing")])
+def test_a_turn_that_never_ends_after_its_abort_is_red(aborted_after_s: float, status: str):
+    """Where the stop came shortly before the deadline, the agent had little time for it."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.ask(1)
+    tell.wait(aborted_after_s)
+    tell.abort()
+    tell.wait(120 - aborted_after_s)
+    tell.deadline()
+    tell.end("", ended="aborted", exit_code=-9)
+    verdict = check("turn_deadline", tell.seal())
+    assert verdict.status == status
+    assert status != "fail" or "after its abort" in verdict.says
