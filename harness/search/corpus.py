@@ -91,9 +91,14 @@ class Corpus:
             {"cells": [asdict(cell) for cell in cells], "verdicts": verdicts, "seconds": round(played.seconds, 2)}
         )
 
-    def keep_batch(self, cells: list[Cell]) -> None:
-        """Write a line about a batch: the cells that it tried first."""
-        self._line({"cells": [asdict(cell) for cell in cells]})
+    def keep_batch(self, cells: list[Cell], *, ordered: bool) -> None:
+        """Write a line about a batch: the cells that it tried first, and whether it was one of the ordered ones."""
+        self._line({"cells": [asdict(cell) for cell in cells], "ordered": ordered})
+
+    @property
+    def ordered(self) -> int:
+        """How many ordered batches were played."""
+        return sum(bool(line.get("ordered")) for line in self.lines)
 
     def _line(self, line: dict[str, Any]) -> None:
         self.lines.append(line)

@@ -29,8 +29,8 @@ class Heard(Protocol):
         """A drawn story was played."""
         ...
 
-    def batch(self) -> None:
-        """A batch is over."""
+    def batch(self, *, ordered: bool) -> None:
+        """A batch is over; whether it was one of the ordered ones, which no later search plays again."""
         ...
 
     def found(self, finding: Finding) -> None:
@@ -57,6 +57,9 @@ class Explorer:
     seed: str
     heard: Heard
     objective: str | None = None
+    begin: int = 0
+    step: int = 1
+    """Its first ordered batch, and from one to the next; other processes play those between."""
     _finding: Finding | None = None
     _planned: Planned = field(init=False)
     _drawn: set[str] = field(default_factory=set)
@@ -64,7 +67,7 @@ class Explorer:
     _order: FaultOrder = field(init=False)
 
     def __post_init__(self) -> None:
-        self._order = FaultOrder(self.stories.faults, self.seed)
+        self._order = FaultOrder(self.stories.faults, self.seed, self.begin, self.step)
 
     def batch(self, number: int, most: int | None = None) -> None:
         """Draw and play stories with the next faults, at most so many. Raises OverError.
@@ -72,6 +75,7 @@ class Explorer:
         A new failure ends the batch; it is shrunk and reported.
         """
         self._finding = None
+        before = self._order.taken
         self._planned = self._order.next(number)
         stories = self._planned.stories
         try:
@@ -79,7 +83,7 @@ class Explorer:
             self._shrink()
         finally:
             self._tell()
-            self.heard.batch()
+            self.heard.batch(ordered=self._order.taken > before)
 
     def _draw(self, number: int, most: int) -> None:
         import hypothesis

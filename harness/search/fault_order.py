@@ -46,6 +46,12 @@ class FaultOrder:
 
     faults: Sequence[str]
     seed: str
+    begin: int = 0
+    """So many ordered stories were played by earlier searches, or belong to other processes."""
+    step: int = 1
+    """From one ordered story of this process to its next one."""
+    taken: int = 0
+    """How many ordered stories were taken since."""
     _alone: dict[str, list[Played]] = field(default_factory=dict)
     _pairs: list[Planned] | None = None
     _first: list[str] = field(init=False)
@@ -58,8 +64,9 @@ class FaultOrder:
         if self._first:
             return Planned((self._first.pop(0),))
         if self._pairs is None:
-            self._pairs = self._ordered()
+            self._pairs = self._ordered()[self.begin :: self.step]
         if self._pairs:
+            self.taken += 1
             return self._pairs.pop(0)
         draw = SeededChoices(f"{self.seed} {number}")
         left = [fault for fault in self.faults if self._kind(fault) is not None] or list(self.faults)

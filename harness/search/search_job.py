@@ -40,6 +40,8 @@ class SearchJob:
     most: int | None
     """How many stories are played at most."""
     objective: str | None = None
+    ordered: int = 0
+    """The number of its first ordered batch."""
 
     def serve(self, world: SimWorld, line: socket.socket) -> None:
         """Search until the budget is used or the other end hangs up."""
@@ -56,7 +58,9 @@ class SearchJob:
                 return one.play(document)
 
             stories = Stories(self.cells, self.palette)
-            explorer = Explorer(play, stories, list(self.known), str(self.seed), told, self.objective)
+            explorer = Explorer(
+                play, stories, list(self.known), str(self.seed), told, self.objective, self.ordered, self.step
+            )
             try:
                 self._batches(explorer, told)
             except OverError:
@@ -100,9 +104,9 @@ class _Lines:
         self.say(stuck=document)
         os._exit(1)
 
-    def batch(self) -> None:
+    def batch(self, *, ordered: bool) -> None:
         """A batch is over."""
-        self.say(batch=True)
+        self.say(batch=True, ordered=ordered)
 
     def found(self, finding: Finding) -> None:
         """A new failure."""

@@ -63,7 +63,7 @@ class SimSearch(Search):
         self._workers = 0
 
     async def _search(self, jobs: int) -> None:
-        self._jobs, self._first = jobs, self._drawn
+        self._jobs, self._first, self._ordered = jobs, self._drawn, self._corpus.ordered
         await super()._search(jobs)
 
     async def _work(self) -> None:
@@ -71,14 +71,16 @@ class SimSearch(Search):
         job, self._workers = self._workers, self._workers + 1
         most = self._simulated.most
         left = None if most is None else (most + job) // self._jobs
-        batches = 0
+        batches = ordered = 0
         while left != 0 and self._left_s > 0:
             heard = _Heard(self, left)
-            if await heard.until_its_end(self._job(self._first + job + batches * self._jobs, left)):
+            if await heard.until_its_end(
+                self._job(self._first + job + batches * self._jobs, left, self._ordered + job + ordered * self._jobs)
+            ):
                 return
-            left, batches = heard.left, batches + heard.batches + 1
+            left, batches, ordered = heard.left, batches + heard.batches + 1, ordered + heard.ordered + 1
 
-    def _job(self, first: int, most: int | None) -> SearchJob:
+    def _job(self, first: int, most: int | None, ordered: int) -> SearchJob:
         return SearchJob(
             self._simulated.agents,
             tuple(self.all_cells),
@@ -90,6 +92,7 @@ class SimSearch(Search):
             self._left_s,
             most,
             self._objective,
+            ordered,
         )
 
     def _fits(self, cell: Cell) -> bool:
@@ -158,9 +161,9 @@ class SimSearch(Search):
             if finding in self.result.findings:
                 self._watcher.found(finding)
 
-    def heard_batch(self, fresh: list[Cell]) -> None:
+    def heard_batch(self, fresh: list[Cell], *, ordered: bool) -> None:
         """Write down what a batch tried."""
-        self._corpus.keep_batch(fresh)
+        self._corpus.keep_batch(fresh, ordered=ordered)
 
 
 class _Heard:
@@ -168,7 +171,7 @@ class _Heard:
 
     def __init__(self, search: SimSearch, left: int | None) -> None:
         self._search, self.left = search, left
-        self.batches = 0
+        self.batches = self.ordered = 0
         self._fresh: list[Cell] = []
 
     async def until_its_end(self, job: SearchJob) -> bool:
@@ -194,6 +197,6 @@ class _Heard:
         elif "found" in words:
             await self._search.heard_found(words["found"])
         elif "batch" in words:
-            self.batches += 1
-            self._search.heard_batch(self._fresh)
+            self.batches, self.ordered = self.batches + 1, self.ordered + words["ordered"]
+            self._search.heard_batch(self._fresh, ordered=words["ordered"])
             self._fresh = []

@@ -31,19 +31,20 @@ class Notes:
     def __init__(self) -> None:
         self.drawn: list[Drawn] = []
         self.findings: list[Finding] = []
-        self.batches = 0
+        self.batches = self.ordered = 0
 
     def played(self, cells: Sequence[Cell], played: Played) -> None:
         self.drawn.append(played.document)
 
-    def batch(self) -> None:
+    def batch(self, *, ordered: bool) -> None:
         self.batches += 1
+        self.ordered += ordered
 
     def found(self, finding: Finding) -> None:
         self.findings.append(finding)
 
 
-def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None) -> Notes:
+def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None, begin: int = 0, step: int = 1) -> Notes:
     notes = notes or Notes()
 
     def play(document: Drawn) -> Played | None:
@@ -57,7 +58,7 @@ def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None) -> N
         did = Behaviour(one.verdict, outcomes=("answered",), calls=named, asked_again=True)
         return Played(document, (one,), 0.0, (did,))
 
-    explorer = Explorer(play, Stories(CELLS, PALETTE), [], "0", notes)
+    explorer = Explorer(play, Stories(CELLS, PALETTE), [], "0", notes, begin=begin, step=step)
     while len(notes.drawn) < stories:
         explorer.batch(notes.batches)
     return notes
@@ -132,6 +133,20 @@ def test_no_story_is_played_twice():
     """A batch of stories begins with the simplest one, which an earlier batch had."""
     drawn = [str({**it, "seed": None}) for it in search(lambda document: (), 150).drawn]
     assert len(drawn) == len(set(drawn))
+
+
+def test_a_later_search_and_another_process_play_other_pairs():
+    """They try each fault alone again, to learn what it does; then they go on where the first one stopped."""
+
+    def pairs(**place: int) -> tuple[set[str], int]:
+        notes = search(lambda document: (), 120, **place)
+        return {str({**it, "seed": None}) for it in notes.drawn if len(it["faults"]) == 2}, notes.ordered
+
+    first, ordered = pairs()
+    later, _ = pairs(begin=ordered)
+    assert len(first) > 20 and not first & later
+    one, other = pairs(step=2)[0], pairs(begin=1, step=2)[0]
+    assert len(one) > 20 and not one & other
 
 
 class Simplest:
