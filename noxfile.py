@@ -50,13 +50,13 @@ PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The test-suite, two processes for each core; arguments after `--` go to pytest."""
+    """The test-suite, three processes for each core; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
     # The suite starts several hundred Python processes. Each would compile all that it imports where no bytecode may be
     # written, as in many container images; uv compiles nothing when it installs.
     environment = {"PYTHONDONTWRITEBYTECODE": ""}
     # One worker for each core; the others use the time in which it waits: see tests/spread.py.
-    workers = str(2 * (os.cpu_count() or 1))
+    workers = str(3 * (os.cpu_count() or 1))
     # A file stays with one worker, because its tests may share a campaign. The order is that of tests/conftest.py.
     spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
     session.run("pytest", *spread, *session.posargs, env=environment)

@@ -24,7 +24,9 @@ LONGEST = (
     *("/live/test_timers", "/parity/test_exact", "/parity/worlds/", "/live/test_chat", "/live/test_killed_harness"),
     *("/parity/test_tool_host", "/parity/pipes/test_faults", "/docs/test_tools_page", "/live/test_hosts"),
     *("/live/test_kills", "/live/test_run", "/commands/test_fuzz_in_virtual_time", "/live/", "/docs/test_tutorial"),
-    *("/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/"),
+    *("/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/", "/commands/test_agents_check"),
+    *("/sim/test_determinism", "/run/test_campaign", "/run/test_cluster", "/properties/", "/search/", "/sdk/"),
+    *("/reports/test_page_in_browser", "/commands/test_cli", "/commands/test_pytest_plugin", "/docs/", "/sim/"),
 )
 """Parts of paths; the first part that fits is a test's place in the order."""
 

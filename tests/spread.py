@@ -12,20 +12,31 @@ from xdist.scheduler.loadfile import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
 CORES = os.cpu_count() or 1
-NICENESS = 10
+NICENESS = 12
 UNHURRIED = (
     "tests/conformance/",
     "tests/docs/",
     "tests/fake_llm/",
     "tests/fuzz/",
+    "tests/harness/agents/test_callable_python",
+    "tests/harness/commands/test_agents_check",
+    "tests/harness/commands/test_choose_again",
+    "tests/harness/commands/test_cli",
     "tests/harness/commands/test_fuzz_in_virtual_time",
     "tests/harness/commands/test_given_faults",
+    "tests/harness/commands/test_provider",
+    "tests/harness/commands/test_pytest_plugin",
+    "tests/harness/commands/test_start_up",
     "tests/harness/faults/",
     "tests/harness/invariants/",
     "tests/harness/record/",
+    "tests/harness/run/test_campaign",
+    "tests/harness/run/test_cluster",
+    "tests/harness/run/test_resume",
     "tests/harness/scenario/",
     "tests/harness/search/",
     "tests/harness/sim/",
+    "tests/live/test_cluster_with_toxiproxy",
     "tests/live/test_delegating_agents",
     "tests/live/test_disk_full",
     "tests/live/test_hosts",
@@ -40,7 +51,9 @@ UNHURRIED = (
     "tests/properties/",
     "tests/reports/",
     "tests/scenarios/",
+    "tests/sdk/",
     "tests/test_architecture",
+    "tests/test_wheel",
 )
 """Where the files begin whose tests may take as long as they like, or many times as long as they do alone."""
 
