@@ -65,6 +65,9 @@ class BaselineCell(Strict):
     level: Level | None = None
     """The level of the verdicts. None: the file is of before it was kept, or repeats had several."""
 
+    busy: Number | None = None
+    """For which share of its turns the harness waited for a processor. None: the file is of before it was kept."""
+
     @classmethod
     def of(cls, cell: PlayedCell) -> Self:
         """The decided repeats of a played cell."""
@@ -77,6 +80,7 @@ class BaselineCell(Strict):
             always_violated=_listed(cell.always_violated) if set(results) & FAILED else None,
             bound_s=cell.bound_s,
             level=cell.level,
+            busy=cell.busy,
             **{name: _folded(cell, name) for name in DIGITS},
         )
 
@@ -100,6 +104,7 @@ class BaselineCell(Strict):
             start_s=self._unfolded("start_s"),
             bound_s=self.bound_s,
             level=self.level,
+            busy=self.busy,
         )
 
     @property

@@ -45,6 +45,8 @@ class RunNumbers:
     """Whether anything happened."""
     bound_s: float | None = None
     """The time after which a turn was stopped."""
+    busy: float = 0.0
+    """For which share of its turns the harness waited for a processor."""
 
     def unless_skipped(self, judgement: Judgement) -> "RunNumbers":
         """These numbers; of a skipped run only its length."""
@@ -67,6 +69,7 @@ def numbers_of(history: History) -> RunNumbers:
         recovery.cost_usd if recovery else None,
         bool(history.events),
         history.run.turn_s,
+        round(busy(history), 4),
     )
 
 
@@ -182,6 +185,14 @@ def _turn_times(history: History, *, recovery: bool = False, without_waits: bool
         if turn.end is not None and turn.recovery == recovery:
             waited_s = history.cpu_wait(turn.start_s, turn.end.at_s).total_s if without_waits else 0.0
             yield max(0.0, (turn.duration_s or 0.0) - waited_s)
+
+
+def busy(history: History) -> float:
+    """For which share of its turns the harness waited for a processor, whatever it had to do: 0 to 1."""
+    spans = [(turn.start_s, turn.end.at_s) for turn in history.turns if turn.end is not None]
+    took_s = sum(end - begin for begin, end in spans)
+    waited_s = sum(min(end - begin, history.cpu_wait(begin, end).harness_s) for begin, end in spans)
+    return waited_s / took_s if took_s else 0.0
 
 
 def longest_start_s(history: History, *, without_waits: bool = False) -> float | None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from wedgehog.harness.record.judgement import Judgement
@@ -66,6 +67,8 @@ class PlayedCell:
     """The time that a turn may take; None: not known, or not the same for all repeats."""
     level: Level | None = None
     """The level of its verdicts; None: not known, or not the same for all repeats."""
+    busy: float | None = None
+    """For which share of its turns the harness waited for a processor, by the median; None: not known."""
     says: Mapping[str, str] = field(default_factory=dict)
     """By result: the sentence of its first repeat."""
     as_expected: bool | None = None
@@ -148,6 +151,7 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         | dict.fromkeys(RECOVERIES, sum(id(it) in passed for it in recovered)),
         bound_s=_common({it.bound_s for it in decided}),
         level=_one_level({run.judgement.level for run in best_first}),
+        busy=round(median(it.busy for it in decided), 2) if decided else None,
         says={result: run.judgement.says for result, run in by_result.items()},
         as_expected=_all_as_expected({it.judgement.as_expected for it in runs if category(it.judgement) == "failed"}),
     )

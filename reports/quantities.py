@@ -37,6 +37,8 @@ class Quantity:
     floor_share: float = 0.1
     waits: OfCell = lambda it: ()
     """The waits for a processor in the values; empty if there are none or they are not known."""
+    slowed: bool = False
+    """It is higher on a busy machine."""
     together: bool = False
     """It hardly depends on the scenario: the scenarios of an agent are compared as one, by the mean of each repeat."""
     pooled: bool = True
@@ -85,6 +87,7 @@ def _time(
         few_margin=5.0,
         few_times=4.0,
         waits=lambda it: _waits(times(it), least(it)),
+        slowed=True,
         together=together,
         pooled=pooled,
     )

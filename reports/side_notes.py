@@ -6,7 +6,9 @@ from wedgehog.reports.baseline import Baseline
 from wedgehog.reports.baseline_cell import ORDER
 from wedgehog.reports.levels import level_notes
 from wedgehog.reports.played_cells import PlayedCell
+from wedgehog.reports.tested_numbers import too_busy
 from wedgehog.reports.turn_bounds import Pair, bound_notes
+from wedgehog.reports.words import many
 
 OF_OLDER_FILES = {
     "start_s": "starts",
@@ -27,9 +29,19 @@ def side_notes(before: Baseline, after: Baseline, pairs: Sequence[Pair], names: 
     yield from _not_kept(pairs)
     yield from bound_notes(pairs)
     yield from level_notes(pairs)
+    yield from _busy(pairs)
     if before.prices and after.prices and before.prices != after.prices:
         says = f"the prices are of {after.prices}, those of {old} of {before.prices}"
         yield f"{says}: a cost can differ by that alone"
+
+
+def _busy(pairs: Sequence[Pair]) -> Iterator[str]:
+    found = [pair for pair in pairs if too_busy(*pair)]
+    if found:
+        yield (
+            f"in {len(found)} of {many(len(pairs), 'scenario')} the machine was too busy to compare times, which only "
+            "warn: play fewer runs at once (`--jobs`), or on a quiet machine"
+        )
 
 
 def _not_kept(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from wedgehog.reports.alike_repeats import AlikeRepeats
-from wedgehog.reports.played_cells import Key
+from wedgehog.reports.played_cells import Key, PlayedCell
 from wedgehog.reports.quantities import Quantity
 from wedgehog.reports.rank_test import RankTest, pooled_test, rank_test
 
 TOGETHER = "all scenarios together"
 """The name of the cell that stands for all cells of an agent."""
+
+TOO_BUSY = 0.75
+"""From this share of the time on, in which the harness waits for a processor, the times are those of the machine."""
 
 FEW = 3
 """Below so many repeats of a side, the margins are wider."""
@@ -112,8 +115,15 @@ def _tested(alike: AlikeRepeats, quantities: Iterable[Quantity], *, better: bool
             old, new, least = quantity.of(before), quantity.of(after), quantity.least(second)
             test = _test(quantity, low, high)
             waits = quantity.waits(second) or [0.0] * len(high)
+            doubt = alike.doubt or (too_busy(before, after) if quantity.slowed else "")
             values = quantity, old, new, least, waits, test, better
-            yield TestedNumber(after.scenario, after.agent, *values, alike.of, alike.doubt, alike.failed)
+            yield TestedNumber(after.scenario, after.agent, *values, alike.of, doubt, alike.failed)
+
+
+def too_busy(*sides: PlayedCell) -> str:
+    """Why no time of these sides can be trusted; empty if the machines had time."""
+    busy = max(side.busy or 0.0 for side in sides)
+    return f"the harness waited for a processor in {busy:.0%} of that time" if busy >= TOO_BUSY else ""
 
 
 def _test(quantity: Quantity, low: Sequence[float], high: Sequence[float]) -> RankTest:

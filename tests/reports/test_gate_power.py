@@ -85,6 +85,25 @@ def test_a_time_that_grew_by_waits_for_a_processor_is_a_warning():
     )
 
 
+@pytest.mark.parametrize(("busy", "kinds"), [(None, ["worse"]), (0.7, ["worse"]), (0.8, ["maybe"])])
+@pytest.mark.parametrize("slower_is_busy", [True, False])
+def test_times_of_a_machine_that_is_too_busy_only_warn(busy, kinds, slower_is_busy):
+    """The harness waits for a processor most of the time, on either side: how long a turn takes is chance."""
+    before, after = side(2.0), side(2.6)
+    sides = before, after
+    loaded = {key: replace(cell, busy=busy) for key, cell in sides[slower_is_busy].items()}
+    found = differences(*((before, loaded) if slower_is_busy else (loaded, after)))
+    assert [it.kind for it in found] == kinds
+    if kinds == ["maybe"]:
+        assert "but the harness waited for a processor in 80% of that time" in found[0].says
+
+
+def test_calls_count_on_a_busy_machine_too():
+    """How often an agent asks is no matter of processors."""
+    cells = (PlayedCell("s", "mine", {"passed": 3}, paid_calls=(calls,) * 3, busy=0.9) for calls in (2.0, 9.0))
+    assert [it.kind for it in differences(*({("s", "mine"): cell} for cell in cells))] == ["worse"]
+
+
 def three_of_each(factor: float) -> dict[tuple[str, str], PlayedCell]:
     """Twelve scenarios with three repeats."""
     times = tuple(factor * (2.0 + number / 100) for number in range(3))
