@@ -2,6 +2,7 @@
 
 import pytest
 
+from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.history_builder import HistoryBuilder
 from wedgehog.reports.baseline import read_baseline, write_baseline
@@ -12,8 +13,8 @@ from .conftest import Campaign, HandClock, Telling, judgement
 from .test_gate import baseline_of
 
 
-def turns_of(first_s: float, second_s: float, recovery_s: float):
-    """Two answered messages and the recovery message, which take so long."""
+def turns_of(first_s: float, second_s: float, recovery_s: float, harness_s: float = 0.0):
+    """Two answered messages and the recovery message, which take so long; the harness waits so long in each."""
 
     def tell(telling: Telling) -> None:
         telling.start("any", "mine")
@@ -21,7 +22,11 @@ def turns_of(first_s: float, second_s: float, recovery_s: float):
             telling.message(number, kind=kind)
             call = telling.request(number)
             telling.accept(call)
+            begin_s = telling.clock.now()
             telling.later(took_s).whole(call, "Three files.")
+            if harness_s:
+                waits = (CpuWait(begin_s, telling.clock.now(), 0.0, 0.0, harness_s),)
+                telling.history.add(CpuWaitSeen(turn=number, waits=waits))
             telling.end(number, "Three files.")
 
     return tell
@@ -75,6 +80,22 @@ def test_a_baseline_without_the_other_turns_is_taken_with_a_note(tmp_path):
     result = gate(campaign.folder, read_baseline(path))
     assert (result.exit_code, len(result.notes)) == (0, 1)
     assert "turns beside the longest are not compared; `wedgehog baseline" in result.notes[0]
+
+
+def test_a_baseline_keeps_how_busy_its_machine_was_and_times_of_a_busy_one_only_warn(tmp_path):
+    """The harness waited for a processor in 80 % of each turn."""
+    campaign = Campaign(tmp_path / "a")
+    for repeat in range(1, 11):
+        campaign.run(judgement("s", "mine", repeat=repeat), turns_of(1.0, 1.0, 1.0, harness_s=0.8))
+    path = tmp_path / "kept.yaml"
+    write_baseline(baseline_of(campaign), path)
+    assert ", busy: 0.8" in path.read_text()
+    later = Campaign(tmp_path / "b")
+    for repeat in range(1, 11):
+        later.run(judgement("s", "mine", repeat=repeat), turns_of(9.0, 1.0, 1.0))
+    result = gate(later.folder, read_baseline(path))
+    assert (result.exit_code, {it.kind for it in result.found}) == (0, {"maybe"})
+    assert "in 1 of 1 scenario the machine was too busy to compare times" in result.notes[0]
 
 
 def test_the_other_turns_are_all_but_the_longest_of_the_scenario():
