@@ -117,7 +117,7 @@ async def test_a_call_is_told_begun_held_and_done(asking: Any, manual_clock: Any
     await manual_clock.advance(1.9)
     assert not call.done()
     await manual_clock.advance(0.2)
-    form = {"copies": 2, "broken": False, "bytes": 0, "empty": False, "by_protocol": False}
+    form = {"copies": 2, "broken": False, "bytes": 0, "empty": False, "by_protocol": False, "image": False}
     assert call.result() == {"token": "wbcdf1x1x1", "text": "21 °C", "is_error": False, **form}
     await ask("write", **WRITTEN)
     await ask("written", **WRITTEN)
