@@ -175,8 +175,9 @@ class _Narrative:
         )
 
     def hangs(self) -> Iterator[str]:
+        names = {turn.number: str(turn) for turn in self.history.turns}
         for seen in self.history.of(HangSeen):
-            yield f"At the deadline of turn {seen.turn}, {one_line(seen.says, 300)}."
+            yield f"At the deadline of {names.get(seen.turn, seen.turn)}, {one_line(seen.says, 300)}."
 
     def after_the_stop(self) -> Iterator[str]:
         """Requests after a deadline or a kill. `no_spend_after_abort` reports those after an abort or a hang-up."""

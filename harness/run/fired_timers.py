@@ -17,6 +17,7 @@ from wedgehog.harness.record.views import Call, Turn
 
 EARLY_S = 0.1
 """A timer may seem this early: its request was under way before the provider saw it."""
+NO_TIME_FITS = "but no call and no turn ended at a time that fits it"
 PROMPT_S = 0.15
 """A timer that is at most so late fits better than a later one."""
 LATE_SHARE, LATE_S = 0.1, 0.5
@@ -51,7 +52,7 @@ def timers_fired(turn: Turn, timers: Sequence[Timeout], history: History) -> Ite
     for timer in timers:
         name = named_timer(timer, history)
         if timer.says and re.search(timer.says, said) and not any(name in names for names in groups):
-            yield f"{turn}: its words name its timer {name}, but no call and no turn ended at a time that fits it"
+            yield f"{turn}: its words name its timer {name}, {NO_TIME_FITS}"
 
 
 def _said(turn: Turn) -> str:

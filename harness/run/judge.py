@@ -15,7 +15,7 @@ from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import SessionPlanted, Trouble
-from wedgehog.harness.record.events.turn import PermissionAsked, StartMissed, TurnEnded
+from wedgehog.harness.record.events.turn import PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -185,8 +185,8 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     for unscripted in history.of(CallUnscripted):
         yield error(f"a request came that the script has no words for: {unscripted.why}", [unscripted]).named("script")
     yield from _limited(history)
-    for missed in history.of(StartMissed):
-        said = f"no request arrived within {missed.bound_s:g} s of the message in turn {missed.turn}"
+    for turn, missed in ((it, it.start_missed) for it in history.turns if it.start_missed is not None):
+        said = f"no request arrived within {missed.bound_s:g} s after {turn} was given"
         yield inconclusive(said, [missed]).named("start")
     for refused in history.of(RequestRefused):
         if not refused.scripted and not refused.pairing and refused.message not in control.refusals:

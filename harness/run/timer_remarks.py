@@ -8,7 +8,7 @@ from typing import Final
 from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Turn
-from wedgehog.harness.run.fired_timers import LATE_S, LATE_SHARE, named_timer, timers_fired
+from wedgehog.harness.run.fired_timers import LATE_S, LATE_SHARE, NO_TIME_FITS, named_timer, timers_fired
 
 STAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 STAMP_S: Final = 1.0
@@ -22,7 +22,9 @@ def timer_remarks(timers: Sequence[Timeout], history: History) -> Iterator[str]:
         for turn in history.turns
         for it in (*timers_fired(turn, timers, history), *_front_end(turn, timers, history))
     ]
-    said += _in_the_log(timers, history)
+    stamped = list(_in_the_log(timers, history))
+    told = [name for timer in timers if any((name := named_timer(timer, history)) in it for it in stamped)]
+    said = [it for it in said if not (it.endswith(NO_TIME_FITS) and any(name in it for name in told))] + stamped
     yield from said
     names = dict.fromkeys(named_timer(timer, history) for timer in timers)
     silent = [name for name in names if not any(name in it for it in said)]

@@ -51,8 +51,10 @@ def test_a_line_of_the_log_with_a_time_tells_after_which_message_a_timer_spoke(s
     tell.message()
     tell.wait(1.0)
     tell.fails(f"2026-06-01T14:00:{seconds}+02:00: typing TTL reached")
-    told = [it for it in said(tell.seal(), TYPING) if "by the time on its own line" in it]
+    every = said(tell.seal(), TYPING)
+    told = [it for it in every if "by the time on its own line" in it]
     assert [it.partition(":")[0] for it in told] == ([turn] if turn else [])
+    assert any("no call and no turn ended" in it for it in every) is not bool(turn)
     assert all("its timer 'typing' (120 s; here 12 s) fired about 12 s after the message" in it for it in told)
 
 
