@@ -55,7 +55,7 @@ def tests(session: nox.Session) -> None:
     # The suite starts several hundred Python processes. Each would compile all that it imports where no bytecode may be
     # written, as in many container images; uv compiles nothing when it installs.
     environment = {"PYTHONDONTWRITEBYTECODE": ""}
-    # One worker for each core; the others use the time in which it waits: see tests/spread.py.
+    # Half of the workers run every file; the others use the time in which these wait: see tests/spread.py.
     workers = str(3 * (os.cpu_count() or 1))
     # A file stays with one worker, because its tests may share a campaign. The order is that of tests/conftest.py.
     spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")

@@ -21,7 +21,8 @@ from xdist.remote import Producer
 from tests.spread import Spread, give_way
 
 LONGEST = (
-    *("/live/test_timers", "/parity/test_exact", "/parity/worlds/", "/live/test_chat", "/live/test_killed_harness"),
+    *("/live/test_staying", "/live/test_sessions", "/live/test_timers", "/parity/test_exact", "/parity/worlds/"),
+    *("/commands/test_two_fault_bugs", "/live/test_chat", "/live/test_killed_harness"),
     *("/parity/test_tool_host", "/parity/pipes/test_faults", "/docs/test_tools_page", "/live/test_hosts"),
     *("/live/test_kills", "/live/test_run", "/commands/test_fuzz_in_virtual_time", "/live/", "/docs/test_tutorial"),
     *("/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/", "/commands/test_agents_check"),

@@ -1,9 +1,9 @@
 """Which worker runs which test file.
 
-Most tests of real time wait: for a time limit, for silence, for a process that starts. So a worker for each core leaves
-most of the processor time unused, and more of them would delay the moments that some of those tests measure.
-The workers beyond one for each core therefore have a low priority, and run only files that measure no moment or have
-time to spare: they use the time in which the others wait.
+Most tests of real time wait: for a time limit, for silence, for a process that starts. So three workers for two cores
+leave most of the processor time unused, and more of them would delay the moments that some of those tests measure.
+The workers beyond them therefore have a low priority, and run only files that measure no moment or have time to spare:
+they use the time in which the others wait.
 """
 
 import os
@@ -11,7 +11,8 @@ import os
 from xdist.scheduler.loadfile import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-CORES = os.cpu_count() or 1
+HURRIED = 3 * (os.cpu_count() or 1) // 2
+"""So many workers have the usual priority, and run every file."""
 NICENESS = 12
 UNHURRIED = (
     "tests/conformance/",
@@ -27,6 +28,7 @@ UNHURRIED = (
     "tests/harness/commands/test_provider",
     "tests/harness/commands/test_pytest_plugin",
     "tests/harness/commands/test_start_up",
+    "tests/harness/commands/test_two_fault_bugs",
     "tests/harness/faults/",
     "tests/harness/invariants/",
     "tests/harness/record/",
@@ -69,8 +71,8 @@ TOGETHER = (
 
 
 def is_extra(worker: str) -> bool:
-    """Whether a worker, such as `gw2`, is one beyond a worker for each core."""
-    return int(worker.removeprefix("gw")) >= CORES
+    """Whether a worker, such as `gw3`, is one beyond those that run every file."""
+    return int(worker.removeprefix("gw")) >= HURRIED
 
 
 class Spread(LoadFileScheduling):
