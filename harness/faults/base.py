@@ -48,8 +48,11 @@ class FaultPipe(Protocol):
     def stop(self, at: int, how: Ending) -> None:
         """Let exactly `at` bytes pass, then stay silent for ever, send FIN, or send RST."""
 
-    def pace(self, at: int, every_s: float, size: int) -> None:
-        """From byte `at` on let `size` bytes pass every `every_s` seconds."""
+    def pace(self, at: int, every_s: float, size: int, *, in_proportion: bool = False) -> None:
+        """From byte `at` on let `size` bytes pass every `every_s` seconds.
+
+        `in_proportion`: the pause after fewer bytes is as much shorter.
+        """
 
     def delay(self, s: float) -> None:
         """Let every byte pass `s` seconds after it came."""
@@ -192,7 +195,7 @@ class _StopRecorder:
     def stop(self, at: int, how: Ending) -> None:
         self.found.append((at, how))
 
-    def pace(self, at: int, every_s: float, size: int) -> None:
+    def pace(self, at: int, every_s: float, size: int, *, in_proportion: bool = False) -> None:
         pass
 
     def delay(self, s: float) -> None:

@@ -54,7 +54,12 @@ class _Pace:
     at: int
     every_s: float
     size: int
+    in_proportion: bool = False
     next: float = 0.0
+
+    def pause_s(self, passed: int) -> float:
+        """The pause behind so many bytes."""
+        return self.every_s * min(1.0, passed / self.size) if self.in_proportion else self.every_s
 
 
 @dataclass(slots=True)
@@ -82,9 +87,12 @@ class Pipe:
         """Let exactly `at` bytes pass since the connection's first, then stall, FIN or RST."""
         self._stop = _Stop(at, how)
 
-    def pace(self, at: int, every_s: float, size: int) -> None:
-        """From byte `at` on let at most `size` bytes pass every `every_s` seconds; a pause that has begun lasts."""
-        self._pace = _Pace(at, every_s, size, self._pace.next if self._pace else 0.0)
+    def pace(self, at: int, every_s: float, size: int, *, in_proportion: bool = False) -> None:
+        """From byte `at` on let at most `size` bytes pass every `every_s` seconds; a pause that has begun lasts.
+
+        `in_proportion`: the pause after fewer bytes is as much shorter; else each piece has the whole pause behind it.
+        """
+        self._pace = _Pace(at, every_s, size, in_proportion, self._pace.next if self._pace else 0.0)
 
     def delay(self, s: float) -> None:
         """Let what comes from now on pass `s` seconds later."""
@@ -184,7 +192,7 @@ class Pipe:
         data, hit = self._limited(data)
         self.carried += len(data)
         if self._pace and self.carried > self._pace.at:
-            self._pace.next = now + self._pace.every_s
+            self._pace.next = now + self._pace.pause_s(len(data))
         sent: list[Action] = [Send(data)] if data else []
         return sent + self._ending() if hit else sent
 

@@ -48,8 +48,8 @@ class Bandwidth(WireFault):
         return replace(self, kb_per_s=max(1, min(1_000_000, round(self.kb_per_s * factor))))
 
     def on_pipe(self, pipe: FaultPipe, at: int) -> None:
-        """A slice at a time."""
-        pipe.pace(at, SLICE_S, round(self.kb_per_s * 1000 * SLICE_S))
+        """A slice at a time; a piece that is smaller takes less time."""
+        pipe.pace(at, SLICE_S, round(self.kb_per_s * 1000 * SLICE_S), in_proportion=True)
 
     def toxics(self, at: int) -> tuple[Toxic, ...]:
         """Its rate is in thousands of bytes a second too."""

@@ -4,8 +4,8 @@ from wedgehog.harness.faults.base import WireFault, parse_fault
 from wedgehog.harness.inject.limited_reply import Written
 
 
-def _slow() -> WireFault:
-    fault = parse_fault({"bandwidth": 1})
+def _slow(kb_per_s: int = 1) -> WireFault:
+    fault = parse_fault({"bandwidth": kb_per_s})
     assert isinstance(fault, WireFault)
     return fault
 
@@ -20,3 +20,10 @@ def test_a_slow_link_lets_through_what_its_time_allows():
     written = Written(head=100, body=5_000, parts=[(0.0, 0)])
     delivered, last_s = written.played(_slow(), first=0, until_s=2.0)
     assert 1_800 <= delivered <= 2_000 and 1.9 <= last_s <= 2.0
+
+
+def test_a_reply_in_two_parts_is_whole_as_soon_as_its_bytes_can_have_passed():
+    """A slice that is not full takes no whole slice's time: 800 bytes at 1.67 MB/s are half a millisecond."""
+    written = Written(head=100, body=713, parts=[(0.0, 0), (0.004, 101)])
+    delivered, last_s = written.played(_slow(1670), first=0, until_s=0.07)
+    assert delivered == 713 and last_s < 0.01

@@ -92,6 +92,17 @@ def test_a_pace_says_when_to_ask_again():
     assert passed(pipe, 6) == b"b"
 
 
+def test_a_pace_in_proportion_pauses_for_as_long_as_its_bytes_take():
+    """A tenth of a slice takes a tenth of its time, as through Toxiproxy."""
+    pipe = Pipe()
+    pipe.pace(0, every_s=1, size=10, in_proportion=True)
+    pipe.feed(b"a", 0)
+    pipe.feed(b"bcdefghijklm", 0)
+    assert passed(pipe, 0) == b"a"
+    assert pipe.next_at() == 0.1
+    assert (passed(pipe, 0.1), passed(pipe, 1.0), passed(pipe, 1.1)) == (b"bcdefghijk", b"", b"lm")
+
+
 def test_a_pace_that_is_set_again_does_not_let_more_pass():
     """A second fault on a slow link begins behind the pause of the first."""
     pipe = Pipe()
@@ -130,15 +141,17 @@ def test_healing_lets_delayed_bytes_go_at_once():
 @given(
     feeds=st.lists(st.tuples(st.floats(0, 3), st.integers(1, 60)), max_size=4),
     pace=st.none() | st.tuples(st.integers(0, 80), st.sampled_from((0.0, 0.1, 0.5)), st.integers(1, 9)),
+    in_proportion=st.booleans(),
     stop=st.none() | st.integers(0, 120),
     delay_s=st.sampled_from((0.0, 0.25)),
     until_s=st.floats(0, 10) | st.just(math.inf),
 )
-@example(feeds=[(0.0, 40)], pace=(8, 0.1, 3), stop=None, delay_s=0.0, until_s=0.9)
-@example(feeds=[(0.0, 40), (1.0, 40)], pace=(8, 0.1, 3), stop=50, delay_s=0.25, until_s=math.inf)
+@example(feeds=[(0.0, 40)], pace=(8, 0.1, 3), in_proportion=True, stop=None, delay_s=0.0, until_s=0.9)
+@example(feeds=[(0.0, 40), (1.0, 40)], pace=(8, 0.1, 3), in_proportion=False, stop=50, delay_s=0.25, until_s=math.inf)
 def test_what_is_skipped_is_what_passes_piece_by_piece(
     feeds: Sequence[tuple[float, int]],
     pace: tuple[int, float, int] | None,
+    in_proportion: bool,
     stop: int | None,
     delay_s: float,
     until_s: float,
@@ -148,7 +161,7 @@ def test_what_is_skipped_is_what_passes_piece_by_piece(
     for pipe in pipes:
         pipe.delay(delay_s)
         if pace:
-            pipe.pace(*pace)
+            pipe.pace(*pace, in_proportion=in_proportion)
         if stop is not None:
             pipe.stop(stop, "stall")
         for at_s, size in sorted(feeds):
