@@ -99,6 +99,8 @@ class LimitedReply:
     written: Written
     meant: bool = True
     """Whether the plan names this reply; else it passes while its link is slow."""
+    headers: bool = False
+    """Whether its status line and headers come before the fault."""
     proved: bool = False
     settled: bool = False
     hung_up: bool = False
@@ -114,7 +116,7 @@ class LimitedReply:
     def cut(self, now: float) -> PartialDelivery:
         """As much as can have arrived by now."""
         at = self.written.played(self.fault, self._first, now)[0] if self.fault.slows else self.at
-        return PartialDelivery(at, self.how)
+        return PartialDelivery(at, self.how, self.headers)
 
     @property
     def whole_s(self) -> float:

@@ -255,6 +255,7 @@ class Injector(LinkFaults):
     async def _before_reply(self, point: Point) -> Sequence[int]:
         stops: list[int] = []
         if point.call in self._refused:
+            self.slowed(point.call)
             return stops
         for state in self.at_main_call(point.call):
             if state.due and not state.healed.is_set():

@@ -17,6 +17,8 @@ class PartialDelivery:
 
     at: int
     how: LimitKind
+    headers: bool = True
+    """Whether status line and headers were certainly let through; of what is only slow, only an estimate is known."""
 
 
 @dataclass

@@ -55,7 +55,7 @@ class LinkFaults(InjectorState):
             return None
         if fault.closes_port:
             # It closes the connection of what is held, and that cancels the code that waits here.
-            self.limit(held.call, state, at or 0)
+            self.limit(held.call, state, at or 0, headers=held.head > 0)
             self.spawn(self.whole_link(state, held.link, held.call, at))
             await state.healed.wait()
             return None
@@ -64,7 +64,7 @@ class LinkFaults(InjectorState):
         work = self._arm(state, fault, held.link, kind(held.conn, held.start + byte), held.call, at)
         armed = await self._whole(self.keep(asyncio.create_task(work)))
         if armed is not None:
-            self.limit(held.call, state, at or 0)
+            self.limit(held.call, state, at or 0, headers=held.head > 0)
             self.spawn(self.prove(state, armed))
         return armed
 

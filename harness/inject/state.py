@@ -111,14 +111,16 @@ class InjectorState:
 
     # ---- what happened
 
-    def limit(self, call: int | None, state: FaultState, at: int, *, meant: bool = True) -> None:
-        """From here on a fault of bytes limits this reply; `meant` limits replace others."""
+    def limit(self, call: int | None, state: FaultState, at: int, *, meant: bool = True, headers: bool = False) -> None:
+        """From here on a fault of bytes limits this reply; `meant` limits replace others, `headers` come before it."""
         earlier = self.limited.get(call) if call is not None else None
         if earlier is not None and earlier.state is state and state.slows:
             earlier.meant = earlier.meant or meant  # what comes before this byte is on the slow link already
             return
         if call is not None and state.wire is not None and (meant or earlier is None):
-            self.limited[call] = LimitedReply(state.wire, state, at, self.written[call], meant)
+            written = self.written[call]
+            headers = (headers or bool(written.parts)) and (earlier is None or earlier.headers)
+            self.limited[call] = LimitedReply(state.wire, state, at, written, meant, headers)
 
     def slows_model(self, state: FaultState) -> bool:
         """Whether the link to the model is slow because of this fault."""

@@ -31,11 +31,18 @@ def no_half_calls(history: History) -> Iterator[Verdict]:
         if offered.whole or offered.wrapped or call.ended is None:
             continue
         sign = next((it for it in _signs(history, offered.token) if it.id > call.arrived.id), None)
-        if sign is None or any(other.arrived.id < sign.id for other in whole.get(offered.token, [])):
+        others = whole.get(offered.token, [])
+        if sign is None or _came_late(call, sign) or any(other.arrived.id < sign.id for other in others):
             yield passed()
         else:
             says = f"tool call {offered.token} ({offered.name}) ran, though only a part of it had arrived"
             yield fail(f"{says}{_words(sign, offered.token)}", (call.ended, sign))
+
+
+def _came_late(call: Call, sign: BeaconSeen | RequestArrived) -> bool:
+    """Whether the rest of its reply was only late, and came before the sign: the agent had not hung up."""
+    ended = call.ended
+    return ended is not None and ended.slowed and call.hung_up is None and ended.id < sign.id
 
 
 def _signs(history: History, token: str) -> Iterator[BeaconSeen | RequestArrived]:

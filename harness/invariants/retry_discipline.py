@@ -70,14 +70,19 @@ def _again(same: Sequence[Call]) -> Iterator[tuple[Call, RequestRefused, Call]]:
     """Each refused call, its refusal if that arrived, and the next one of these calls that came after it."""
     for call in same:
         again = next((it for it in same if call.refused and it.arrived.id > call.refused.id), None)
-        if call.refused and again and _arrived(call):
+        if call.refused and again and _status_is_known(call):
             yield call, call.refused, again
 
 
-def _arrived(refused: Call) -> bool:
-    """Whether the agent can have read a refusal: not if a fault let nothing of it through."""
+def _status_is_known(refused: Call) -> bool:
+    """Whether the agent's HTTP client has the status: its status line and headers arrived, whatever became of the rest.
+
+    Of a refusal that is only slow, the most that can have arrived is known, and that is no proof.
+    """
     ended = refused.ended
-    return ended is None or ended.how == "complete" or ended.bytes_delivered > 0
+    if ended is None or ended.how == "complete":
+        return True
+    return ended.bytes_delivered > 0 if ended.headers_delivered is None else ended.headers_delivered
 
 
 def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
@@ -92,7 +97,7 @@ def _hopeless(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
 
 def _hopeless_summaries(same: Sequence[Call]) -> Iterator[Verdict]:
     """A summary may be asked for once more, as where a full window is noticed twice in a turn."""
-    refused = [call for call in same if call.refused and call.refused.status in NEVER_AGAIN and _arrived(call)]
+    refused = [call for call in same if call.refused and call.refused.status in NEVER_AGAIN and _status_is_known(call)]
     if len(refused) > 2 and refused[-1].refused is not None:
         status = refused[-1].refused.status
         says = f"a request for a summary was refused with {status} {len(refused)} times, and sent again unchanged"

@@ -237,9 +237,9 @@ class Recorder:
         call.ended_s = self._clock.now()
         number, limits, hung_up = seen.call, self._injector.limits, seen.how == "hung_up"
         lost = hung_up and self._injector.dropped(number)
-        if call.accepted and not limits(number):
+        if (call.accepted or hung_up) and not limits(number):
             self._record_end(call, call.cut or PartialDelivery(seen.body_bytes, "cut") if lost else None)
-        if hung_up and call.accepted and not lost and limits(number) != "cut":
+        if hung_up and not lost and limits(number) != "cut":
             self._hang_up(call)
             if limits(number) == "slowed":
                 self._injector.closed(number)
@@ -279,12 +279,14 @@ class Recorder:
                 tokens_needed=sent.tokens_needed,
                 first_byte_s=call.first_byte_s(at),
                 damaged=bool(edited),
+                slowed=cut is not None and cut.how == "slowed",
+                headers_delivered=_headers_delivered(ended, cut),
             )
         )
 
     def _closed(self, conn: int) -> None:
         call = self._last_on.get(conn)
-        if call is None or not call.accepted:
+        if call is None:
             return
         number = call.seen.call
         if self._injector.limits(number) in ("stalled", "slowed") and not call.hung_up:
@@ -293,7 +295,7 @@ class Recorder:
                 self._hang_up(call)
 
     def _hang_up(self, call: _RecordedCall) -> None:
-        if not call.hung_up:
+        if call.accepted and not call.hung_up:
             call.hung_up = True
             self._history.add(HungUp(call=call.seen.call))
 
@@ -304,6 +306,13 @@ def _how(ended: fact.WriteEnded, cut: PartialDelivery | None, edited: Sequence[s
     if ended.how == "hung_up":
         return "hung up"
     return "ended early" if end_the_body(edited) else "complete"
+
+
+def _headers_delivered(ended: fact.WriteEnded, cut: PartialDelivery | None) -> bool | None:
+    """Whether status line and headers have certainly arrived; None if that is unknown."""
+    if cut is not None:
+        return cut.headers and ended.head_bytes > 0
+    return True if ended.how == "complete" else None
 
 
 def retry_after_s(value: float | str | None, now: datetime) -> tuple[float | None, bool]:

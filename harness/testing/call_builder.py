@@ -151,6 +151,8 @@ class CallBuilder:
         took_s: float = 0.1,
         damaged: bool = False,
         name: str = "shell",
+        slowed: bool = False,
+        headers: bool | None = None,
     ) -> tuple[str, ...]:
         """A reply is generated and delivered; `tools`: whether each call of `name` is whole. Returns their tokens."""
         turn, step = self._calls[call]
@@ -171,6 +173,8 @@ class CallBuilder:
                 blocks_delivered=blocks,
                 text_delivered=text,
                 damaged=damaged,
+                slowed=slowed,
+                headers_delivered=headers,
                 tool_calls=tuple(
                     ToolCallOffered(token, name, whole) for token, whole in zip(offered, tools, strict=True)
                 ),

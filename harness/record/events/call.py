@@ -148,6 +148,13 @@ class ReplyEnded(Event):
     """Seconds from the request to the moment the provider sent the first byte; None if no byte of the body arrived."""
     damaged: bool = False
     """Whether a fault changed its stream or body, though it may have arrived whole."""
+    slowed: bool = False
+    """Whether what is missing was only late: `bytes_delivered` is the most that can have arrived by now.
+
+    An agent that has not hung up gets the rest after this event, when the fault is healed.
+    """
+    headers_delivered: bool | None = None
+    """Whether status line and headers have certainly arrived; None if this was not recorded."""
 
 
 class HungUp(Event):

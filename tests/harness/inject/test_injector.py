@@ -403,7 +403,7 @@ async def test_every_reply_on_a_slow_link_is_late_though_only_the_first_was_stru
         assert it.injector.limits(call) == "slowed"
     await manual_clock.advance(1.9)
     it.injector.closed(2)
-    assert it.delivered == [(2, PartialDelivery(0, "slowed"))]
+    assert it.delivered == [(2, PartialDelivery(0, "slowed", headers=False))]
     await manual_clock.advance(0.2)
     assert it.delivered[1:] == [(1, None), (3, None)]
     assert len(it.strikes) == 1
@@ -447,12 +447,27 @@ async def test_a_slow_link_delays_the_first_bytes_of_a_second_attempt_too(rig: A
         it.injector.ended(call, True)
         await manual_clock.advance(1)
         it.injector.closed(call)
-    assert it.delivered == [(1, PartialDelivery(120, "slowed")), (2, PartialDelivery(0, "slowed"))]
+    assert it.delivered == [(1, PartialDelivery(120, "slowed")), (2, PartialDelivery(0, "slowed", headers=False))]
+
+
+async def test_an_agent_that_reads_a_short_reply_on_a_narrow_link_and_closes_has_all_of_it(rig: Any, manual_clock: Any):
+    """The fault sticks to the link, and the reply is written in two parts: 300 bytes at 1.67 MB/s."""
+    it = rig({"at": {"byte": 1}, "do": {"bandwidth": 1670}, "times": "always", "sticks_to": "link"})
+    await it.injector.before_turn(1)
+    for call in (1, 2):
+        it.arrives(step=call)
+        assert list(await it.ask(call, conn=call)) == [1]
+        await manual_clock.advance(0.004)
+        await it.ask(call, at=1, conn=call)
+        it.injector.ended(call, True)
+        await manual_clock.advance(0.07)
+        it.injector.closed(call)
+    assert dict(it.delivered) == {1: None, 2: None}
 
 
 async def test_who_waits_until_a_slow_link_is_healed_gets_the_whole_reply(rig: Any, manual_clock: Any):
-    """Healed in its turn it lets pass what was late; after the turn nobody reads that any more."""
-    for heals, cut in ((3, None), (9, PartialDelivery(0, "slowed"))):
+    """Healed in its turn it lets pass what was late; what comes after the turn is too late for it."""
+    for heals, cut in ((3, None), (9, PartialDelivery(0, "slowed", headers=False))):
         it = rig({"do": {"latency": 60}, "heal": {"after_s": heals}})
         await it.injector.before_turn(1)
         call = it.arrives()
@@ -867,7 +882,7 @@ async def test_a_request_that_is_faster_than_the_refusal_before_it_is_held_and_w
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     it.injector.ended(fast, paid=True)
-    assert it.delivered == [(fast, PartialDelivery(0, "cut"))]
+    assert it.delivered == [(fast, PartialDelivery(0, "cut", headers=False))]
     await it.injector.after_turn(1)
     assert it.strikes[0].healed
 
@@ -895,6 +910,37 @@ async def test_a_closing_link_drops_every_reply_that_is_under_way(rig: Any, manu
     await manual_clock.advance(2)
     later = it.arrives(attempt=2)
     assert [it.injector.dropped(call) for call in (over, open_, later)] == [False, True, False]
+
+
+async def test_a_refusal_of_our_own_validator_is_late_on_a_slow_link_too(rig: Any, manual_clock: Any):
+    """The link slows whatever passes; an agent that hangs up before has not read it."""
+    it = rig({"do": {"latency": 2}})
+    await it.injector.before_turn(1)
+    await it.call()
+    wrong = it.arrives(step=2)
+    it.injector.refused(wrong)
+    await it.ask(wrong, conn=2)
+    it.injector.ended(wrong, False)
+    await manual_clock.advance(1)
+    it.injector.closed(wrong)
+    assert it.delivered == [(wrong, PartialDelivery(0, "slowed", headers=False))]
+    assert len(it.strikes) == 1
+
+
+@pytest.mark.parametrize(("at", "headers"), [({"phase": "headers"}, False), ({"byte": 0}, True), ({"byte": 9}, True)])
+@pytest.mark.parametrize("do", ["cut", {"stall": "forever"}, {"drip": 1}])
+async def test_the_headers_have_arrived_if_they_come_before_the_fault(rig: Any, at: Any, headers: bool, do: Any):
+    """Then the agent knows the status, whatever becomes of the body."""
+    it = rig({"at": at, "do": do})
+    await it.injector.before_turn(1)
+    call = it.arrives()
+    for stop in await it.ask(call):
+        await it.ask(call, at=stop)
+    await it.strikes[0].hits()
+    it.injector.ended(call, True)
+    await it.injector.after_turn(1)
+    (_, cut), *_ = it.delivered
+    assert cut.headers is headers
 
 
 async def test_a_page_link_that_closes_drops_no_reply_of_the_model(rig: Any, manual_clock: Any):

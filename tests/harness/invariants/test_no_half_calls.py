@@ -79,6 +79,35 @@ def test_a_cut_call_that_runs_before_it_is_asked_for_again_fails():
     assert check("no_half_calls", tell.end().seal()).status == "fail"
 
 
+@pytest.mark.parametrize(
+    ("slowed", "left", "status"), [(True, False, "pass"), (True, True, "fail"), (False, False, "fail")]
+)
+def test_a_call_whose_rest_was_only_late_may_run_when_that_has_come(slowed: bool, left: bool, status: str):
+    """The fault was healed after the turn, and the agent still waited; one that had hung up never got the rest."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.fires("drip", call)
+    (token,) = tell.reply(call, tools=[False], how="stalled", delivered=2, slowed=slowed)
+    if left:
+        tell.hangs_up(call)
+    tell.fails()
+    tell.message()
+    tell.answer_step(2, [tell.runs(token)])
+    assert check("no_half_calls", tell.end().seal()).status == status
+
+
+def test_a_call_that_runs_before_its_rest_has_come_is_half_a_call():
+    """The reply is still on its way."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.fires("drip", call)
+    tell.starts("1.1.1")
+    tell.reply(call, tools=[False], how="stalled", delivered=2, slowed=True)
+    assert check("no_half_calls", tell.fails().seal()).status == "fail"
+
+
 def test_the_whole_sibling_of_a_cut_call_may_run():
     """Only what was cut must not."""
     tell = HistoryBuilder()

@@ -91,6 +91,22 @@ def test_a_refusal_that_the_network_lost_binds_nobody(code: int):
     assert check("retry_discipline", tell.end().seal()).status == "pass"
 
 
+@pytest.mark.parametrize(
+    ("delivered", "headers", "status"), [(0, True, "fail"), (10, True, "fail"), (0, False, "pass"), (10, False, "pass")]
+)
+def test_who_has_the_headers_of_a_refusal_knows_its_status(delivered: int, headers: bool, status: str):
+    """Whatever became of its body; of a refusal that is slow, `delivered` is only the most that can have arrived."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.refuse(call, 400)
+    tell.fires("drip", call)
+    tell.reply(call, how="stalled", delivered=delivered, headers=headers, slowed=True)
+    tell.wait(5)
+    tell.answer_step(1)
+    assert check("retry_discipline", tell.end().seal()).status == status
+
+
 def test_the_same_words_in_the_next_turn_are_no_retry():
     """A wake-up may send the same body each time it fires."""
     tell = HistoryBuilder()

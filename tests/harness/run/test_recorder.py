@@ -607,6 +607,37 @@ def test_a_connection_that_closes_after_a_whole_reply_is_no_hang_up(rig: Rig):
     assert rig.of(HungUp) == []
 
 
+def test_an_agent_that_leaves_a_late_refusal_has_read_as_much_of_it_as_had_arrived(rig: Rig):
+    """It is no hang-up on a paid reply, and it counts from the moment of the close, not from the fault's end."""
+    rig.harm.limited[1] = "slowed"
+    late = PartialDelivery(3, "slowed", headers=False)
+    rig.harm.when_closed = lambda call: rig.recorder.delivered(call, late)
+    rig.asks(1, TALK)
+    rig.recorder.saw(fact.RefusalSent(1, 400, "invalid", "", False, False))
+    rig.ends()
+    rig.recorder.saw(fact.ConnectionClosed(CONN))
+    assert (rig.ended.how, rig.ended.bytes_delivered, rig.ended.headers_delivered) == ("stalled", 3, False)
+    assert rig.ended.slowed and rig.of(HungUp) == []
+
+
+def test_an_agent_that_leaves_before_a_refusal_is_written_has_not_read_it(rig: Rig):
+    """The answer of an overloaded provider may take a while."""
+    rig.asks(1, TALK)
+    rig.recorder.saw(fact.RefusalSent(1, 400, "invalid", "", False, True))
+    rig.ends(how="hung_up", body=0, tokens=0)
+    assert (rig.ended.how, rig.ended.bytes_delivered, rig.ended.headers_delivered) == ("hung up", 0, None)
+
+
+@pytest.mark.parametrize("headers", [True, False])
+def test_headers_that_came_before_the_fault_have_arrived(rig: Rig, headers: bool):
+    """Also if no byte of the body did."""
+    rig.harm.limited[1] = "stalled"
+    rig.accepted()
+    rig.ends()
+    rig.recorder.delivered(1, PartialDelivery(0, "stalled", headers))
+    assert (rig.ended.headers_delivered, rig.ended.slowed) == (headers, False)
+
+
 def test_only_the_last_call_of_a_connection_can_be_hung_up_by_its_close(rig: Rig):
     """A stall of an earlier call on another connection is another's."""
     rig.harm.limited[2] = "stalled"
