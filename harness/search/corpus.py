@@ -6,7 +6,7 @@ fuzz/<agents>/found/*.yaml       the smallest scenario of each failure
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from wedgehog.harness.record.files import write_whole
 from wedgehog.harness.record.store import safe_name
 from wedgehog.harness.search.cells import SECOND_MESSAGE, Cell
 from wedgehog.harness.search.drawn_scenario import fault_of
+from wedgehog.harness.search.fault_order import Alone
 from wedgehog.harness.search.player import Played, as_yaml
 from wedgehog.harness.search.scripts import Drawn, kinds_in
 
@@ -91,9 +92,15 @@ class Corpus:
             {"cells": [asdict(cell) for cell in cells], "verdicts": verdicts, "seconds": round(played.seconds, 2)}
         )
 
-    def keep_batch(self, cells: list[Cell], *, ordered: bool) -> None:
-        """Write a line about a batch: the cells that it tried first, and whether it was one of the ordered ones."""
-        self._line({"cells": [asdict(cell) for cell in cells], "ordered": ordered})
+    def keep_batch(self, cells: list[Cell], *, ordered: bool, alone: Mapping[str, Any]) -> None:
+        """Write a line about a batch: its new cells, whether it was an ordered one, and what a fault did alone."""
+        self._line({"cells": [asdict(cell) for cell in cells], "ordered": ordered, "alone": alone})
+
+    @property
+    def alone(self) -> dict[str, list[Alone]]:
+        """What each fault that was tried alone did."""
+        lines = (line.get("alone", {}) for line in self.lines)
+        return {fault: [Alone.read(it) for it in seen] for line in lines for fault, seen in line.items()}
 
     @property
     def ordered(self) -> int:

@@ -4,7 +4,7 @@ Hypothesis shrinks the choices of which a story is made. What it leaves is then 
 line, and the breaking point is looked for.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.draw import HypothesisChoices
-from wedgehog.harness.search.fault_order import FaultOrder, Planned
+from wedgehog.harness.search.fault_order import Alone, FaultOrder, Planned
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.simplify import Trials, measure, shows, shrink
@@ -29,8 +29,8 @@ class Heard(Protocol):
         """A drawn story was played."""
         ...
 
-    def batch(self, *, ordered: bool) -> None:
-        """A batch is over; whether it was one of the ordered ones, which no later search plays again."""
+    def batch(self, *, ordered: bool, alone: Mapping[str, Sequence[Alone]]) -> None:
+        """A batch is over: whether it was an ordered one, and what a fault did alone. No later search plays these."""
         ...
 
     def found(self, finding: Finding) -> None:
@@ -60,6 +60,8 @@ class Explorer:
     begin: int = 0
     step: int = 1
     """Its first ordered batch, and from one to the next; other processes play those between."""
+    alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
+    """What earlier searches saw of each fault alone."""
     _finding: Finding | None = None
     _planned: Planned = field(init=False)
     _drawn: set[str] = field(default_factory=set)
@@ -67,7 +69,7 @@ class Explorer:
     _order: FaultOrder = field(init=False)
 
     def __post_init__(self) -> None:
-        self._order = FaultOrder(self.stories.faults, self.seed, self.begin, self.step)
+        self._order = FaultOrder(self.stories.faults, self.seed, self.begin, self.step, alone=self.alone)
 
     def batch(self, number: int, most: int | None = None) -> None:
         """Draw and play stories with the next faults, at most so many. Raises OverError.
@@ -83,7 +85,9 @@ class Explorer:
             self._shrink()
         finally:
             self._tell()
-            self.heard.batch(ordered=self._order.taken > before)
+            learned = self._order.learned()
+            alone = {fault: learned[fault] for fault in self._planned.faults if fault in learned}
+            self.heard.batch(ordered=self._order.taken > before, alone=alone)
 
     def _draw(self, number: int, most: int) -> None:
         import hypothesis

@@ -5,10 +5,10 @@ a second one can meet that attempt; after one that it gets over, the next call. 
 turn. One that changes nothing alone rarely matters, and one that breaks the agent alone hides what the other one does.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from wedgehog.harness.faults.base import fault_named
 from wedgehog.harness.search.cells import NO_FAULT
@@ -40,6 +40,25 @@ class Planned(NamedTuple):
     """The first one is the simplest; others have drawn places and values."""
 
 
+class Alone(NamedTuple):
+    """What the agents did in one story with one fault."""
+
+    behaviour: tuple[Behaviour, ...]
+    failed: bool
+    unclear: bool
+    silence: float
+
+    @classmethod
+    def read(cls, words: Sequence[Any]) -> "Alone":
+        """The same, from JSON."""
+        behaviour, failed, unclear, silence = words
+        return cls(tuple(_behaviour(*it) for it in behaviour), failed, unclear, silence)
+
+
+def _behaviour(verdict: str, violated: list[str], outcomes: list[str], calls: list[str], again: bool) -> Behaviour:
+    return Behaviour(verdict, tuple(violated), tuple(outcomes), tuple(calls), again)
+
+
 @dataclass
 class FaultOrder:
     """The order of one search; equal seeds and equal agents give equal orders."""
@@ -52,12 +71,15 @@ class FaultOrder:
     """From one ordered story of this process to its next one."""
     taken: int = 0
     """How many ordered stories were taken since."""
-    _alone: dict[str, list[Played]] = field(default_factory=dict)
+    alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
+    """What earlier searches saw of each fault alone; these are not tried alone again first."""
+    _alone: dict[str, list[Alone]] = field(init=False)
     _pairs: list[Planned] | None = None
     _first: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._first = list(self.faults)
+        self._alone = {fault: list(seen) for fault, seen in self.alone.items()}
+        self._first = [fault for fault in self.faults if fault not in self.alone]
 
     def next(self, number: int) -> Planned:
         """What the next stories have."""
@@ -75,7 +97,14 @@ class FaultOrder:
     def saw(self, faults: Sequence[str], played: Played) -> None:
         """Learn from a story with one fault."""
         if len(faults) == 1:
-            self._alone.setdefault(faults[0], []).append(played)
+            one = Alone(played.behaviour, played.failed, played.unclear, played.measures.silence)
+            self._alone.setdefault(faults[0], []).append(one)
+
+    def learned(self) -> dict[str, list[Alone]]:
+        """What was seen of each fault alone before the ordered stories, without what was known from the start."""
+        if self._pairs is not None:
+            return {}
+        return {fault: seen for fault, seen in self._alone.items() if fault not in self.alone}
 
     def _ordered(self) -> list[Planned]:
         """Every pair at every place that makes sense: one of each two kinds of faults first, usual faults first."""
@@ -126,14 +155,14 @@ class FaultOrder:
     def _kind(self, fault: str) -> object:
         """What it does alone, in the simplest story that decided something; None if none did."""
         played = self._decided(fault)
-        return (played.behaviour, played.measures.silence > LONG_S) if played is not None else None
+        return (played.behaviour, played.silence > LONG_S) if played is not None else None
 
     def _did(self, fault: str) -> Behaviour:
         """What the first agent did under it alone."""
         played = self._decided(fault)
         return played.behaviour[0] if played is not None else Behaviour("")
 
-    def _decided(self, fault: str) -> Played | None:
+    def _decided(self, fault: str) -> Alone | None:
         return next((it for it in self._alone.get(fault, []) if not it.unclear and it.behaviour), None)
 
 

@@ -4,8 +4,8 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
 from wedgehog.harness.agents.spec import AgentSpec
@@ -15,6 +15,7 @@ from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.drawn_scenario import Palette
 from wedgehog.harness.search.explore import Explorer, OverError
+from wedgehog.harness.search.fault_order import Alone
 from wedgehog.harness.search.in_one_process import InOneProcess
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
@@ -42,6 +43,8 @@ class SearchJob:
     objective: str | None = None
     ordered: int = 0
     """The number of its first ordered batch."""
+    alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
+    """What is known of each fault alone."""
 
     def serve(self, world: SimWorld, line: socket.socket) -> None:
         """Search until the budget is used or the other end hangs up."""
@@ -58,9 +61,8 @@ class SearchJob:
                 return one.play(document)
 
             stories = Stories(self.cells, self.palette)
-            explorer = Explorer(
-                play, stories, list(self.known), str(self.seed), told, self.objective, self.ordered, self.step
-            )
+            known, seed = list(self.known), str(self.seed)
+            explorer = Explorer(play, stories, known, seed, told, self.objective, self.ordered, self.step, self.alone)
             try:
                 self._batches(explorer, told)
             except OverError:
@@ -104,9 +106,9 @@ class _Lines:
         self.say(stuck=document)
         os._exit(1)
 
-    def batch(self, *, ordered: bool) -> None:
+    def batch(self, *, ordered: bool, alone: Mapping[str, Sequence[Alone]]) -> None:
         """A batch is over."""
-        self.say(batch=True, ordered=ordered)
+        self.say(batch=True, ordered=ordered, alone=alone)
 
     def found(self, finding: Finding) -> None:
         """A new failure."""

@@ -93,6 +93,7 @@ class SimSearch(Search):
             most,
             self._objective,
             ordered,
+            self._corpus.alone,
         )
 
     def _fits(self, cell: Cell) -> bool:
@@ -161,9 +162,9 @@ class SimSearch(Search):
             if finding in self.result.findings:
                 self._watcher.found(finding)
 
-    def heard_batch(self, fresh: list[Cell], *, ordered: bool) -> None:
+    def heard_batch(self, fresh: list[Cell], *, ordered: bool, alone: Mapping[str, Any]) -> None:
         """Write down what a batch tried."""
-        self._corpus.keep_batch(fresh, ordered=ordered)
+        self._corpus.keep_batch(fresh, ordered=ordered, alone=alone)
 
 
 class _Heard:
@@ -198,5 +199,5 @@ class _Heard:
             await self._search.heard_found(words["found"])
         elif "batch" in words:
             self.batches, self.ordered = self.batches + 1, self.ordered + words["ordered"]
-            self._search.heard_batch(self._fresh, ordered=words["ordered"])
+            self._search.heard_batch(self._fresh, ordered=words["ordered"], alone=words["alone"])
             self._fresh = []

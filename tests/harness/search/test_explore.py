@@ -1,10 +1,12 @@
 """The search with Hypothesis, on made-up agents."""
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -15,7 +17,7 @@ from wedgehog.harness.search.cells import Cell, cells
 from wedgehog.harness.search.corpus import Finding, fault_names
 from wedgehog.harness.search.drawn_scenario import Drawn, Palette, items
 from wedgehog.harness.search.explore import Explorer, OverError
-from wedgehog.harness.search.fault_order import FaultOrder, Planned, Where
+from wedgehog.harness.search.fault_order import Alone, FaultOrder, Planned, Where
 from wedgehog.harness.search.player import Behaviour, Played
 from wedgehog.harness.search.stories import Stories
 
@@ -32,19 +34,21 @@ class Notes:
         self.drawn: list[Drawn] = []
         self.findings: list[Finding] = []
         self.batches = self.ordered = 0
+        self.alone: dict[str, Any] = {}
 
     def played(self, cells: Sequence[Cell], played: Played) -> None:
         self.drawn.append(played.document)
 
-    def batch(self, *, ordered: bool) -> None:
+    def batch(self, *, ordered: bool, alone: Mapping[str, Sequence[Alone]]) -> None:
         self.batches += 1
+        self.alone |= json.loads(json.dumps(alone))
         self.ordered += ordered
 
     def found(self, finding: Finding) -> None:
         self.findings.append(finding)
 
 
-def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None, begin: int = 0, step: int = 1) -> Notes:
+def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None, **known: Any) -> Notes:
     notes = notes or Notes()
 
     def play(document: Drawn) -> Played | None:
@@ -58,7 +62,7 @@ def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None, begi
         did = Behaviour(one.verdict, outcomes=("answered",), calls=named, asked_again=True)
         return Played(document, (one,), 0.0, (did,))
 
-    explorer = Explorer(play, Stories(CELLS, PALETTE), [], "0", notes, begin=begin, step=step)
+    explorer = Explorer(play, Stories(CELLS, PALETTE), [], "0", notes, **known)
     while len(notes.drawn) < stories:
         explorer.batch(notes.batches)
     return notes
@@ -147,6 +151,17 @@ def test_a_later_search_and_another_process_play_other_pairs():
     assert len(first) > 20 and not first & later
     one, other = pairs(step=2)[0], pairs(begin=1, step=2)[0]
     assert len(one) > 20 and not one & other
+
+
+def test_a_later_search_knows_what_each_fault_does_alone_and_begins_with_the_pairs():
+    """It plays the stories that the first one would have played next."""
+    first = search(lambda document: (), 120)
+    alone = {fault: [Alone.read(it) for it in seen] for fault, seen in first.alone.items()}
+    later = search(lambda document: (), 40, begin=first.ordered, alone=alone)
+    assert len(alone) > 20 and later.ordered == later.batches and not later.alone
+    next_ones = search(lambda document: (), 160).drawn[len(first.drawn) :]
+    same = {str({**it, "seed": None}) for it in next_ones} & {str({**it, "seed": None}) for it in later.drawn}
+    assert len(same) > 20
 
 
 class Simplest:
