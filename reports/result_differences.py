@@ -117,7 +117,10 @@ def _other_violations(before: PlayedCell, after: PlayedCell) -> Iterator[Differe
     """Both failed, and now in each failed repeat by what no repeat violated before."""
     is_told = after.always_violated is not None
     new = sorted(set(after.violated if after.always_violated is None else after.always_violated) - set(before.violated))
-    if not new or not before.violated:
+    if not before.violated:
+        return
+    if not new:
+        yield from _sometimes_also(before, after)
         return
     says = f"failed by {', '.join(before.violated)} before, now also by {', '.join(new)}"
     if after.worst == "known":
@@ -128,6 +131,14 @@ def _other_violations(before: PlayedCell, after: PlayedCell) -> Iterator[Differe
         fewest = min(before.results.get("failed", 0), after.results.get("failed", 0))
         sure = fewest >= FEW or (before.as_expected is True and after.as_expected is False)
         yield _difference(after, "worse" if sure else "maybe", f"{says}{_because(after, 'failed')}", 800.0)
+
+
+def _sometimes_also(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
+    """Some failed repeats, not all, violate what no repeat violated before: it may be chance."""
+    some = sorted(set(after.violated) - set(before.violated))
+    if some:
+        says = f"failed by {', '.join(before.violated)} before, now in some repeats also by {', '.join(some)}"
+        yield _difference(after, "known" if after.worst == "known" else "maybe", says, 700.0)
 
 
 def _undecided(cell: PlayedCell) -> Iterator[Difference]:

@@ -32,6 +32,15 @@ def test_a_storm_that_grows_inside_the_failed_repeats_is_worse(tmp_path, before,
     assert found.says.startswith(f"paid calls of failed repeats {before} → {after}, ")
 
 
+def test_a_new_violation_of_some_failed_repeats_has_a_line(tmp_path):
+    """Nine of ten fail by more than before; it may be chance, and is not "as before"."""
+    after = [(3, (*LATE, "session_recovers"))] * 9 + [(3, LATE)]
+    result = gated(tmp_path, [(3, LATE)] * 10, after)
+    (found,) = result.found
+    assert (result.exit_code, found.kind) == (0, "maybe")
+    assert found.says == "failed by turn_answered before, now in some repeats also by session_recovers"
+
+
 def test_one_that_shrinks_is_better_and_the_same_is_as_before(tmp_path):
     for name, after, kinds in (("less", 2, ["better"]), ("same", 12, [])):
         (tmp_path / name).mkdir()
