@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
-from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call
-from wedgehog.reports.calls import ending, fault_words, place, took_s
+from wedgehog.reports.calls import ending, fault_words, place, stops, took_s
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.words import NONE, count, many, one_line, seconds
 
@@ -77,8 +76,7 @@ def _kept(history: History, violating: Collection[int]) -> Collection[int]:
 
 def _turning_points(history: History, violating: Collection[int]) -> Iterator[int]:
     """The events around which calls matter: stops, and the first and the last event of the violations."""
-    stops: Iterator[Event | None] = (it for turn in history.turns for it in (turn.stopped, turn.deadline, turn.killed))
-    yield from (stop.id for stop in stops if stop is not None)
+    yield from stops(history)
     if violating:
         yield from (min(violating), max(violating))
 

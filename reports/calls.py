@@ -1,6 +1,9 @@
 """One call or one fired fault of a run in a few words."""
 
+from collections.abc import Iterator
+
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.words import many, one_line
 
@@ -46,6 +49,12 @@ def fault_words(fired: FaultFired) -> str:
     if unseen:
         where = f", the next request{where}{' of it' if through else ''}"
     return f"{fired.name} on {fired.link}{where}: {one_line(fired.proof, 160)}"
+
+
+def stops(history: History) -> Iterator[int]:
+    """The ids of the events that stopped turns: a kill, an abort, a front end that gave up, a deadline."""
+    for turn in history.turns:
+        yield from (it.id for it in (turn.killed, turn.stopped, turn.deadline) if it is not None)
 
 
 def stop_name(turn: Turn) -> str:

@@ -3,9 +3,11 @@
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict
+from wedgehog.reports.calls import stops
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.timeline import timeline
 from wedgehog.reports.timeline_svg import event_id, place_id
@@ -64,8 +66,7 @@ def listed(history: History, bad: Collection[int], linked: Collection[int]) -> L
 
 def _near_stops(history: History, ids: Sequence[int]) -> frozenset[int]:
     """The places in the list around what stopped a turn."""
-    stops = [it.id for turn in history.turns for it in (turn.killed, turn.stopped, turn.deadline) if it is not None]
-    places = (bisect_left(ids, stop) for stop in stops[:STOPS])
+    places = (bisect_left(ids, stop) for stop in islice(stops(history), STOPS))
     return frozenset(place for at in places for place in range(at - BEFORE_STOP, at + BEHIND_STOP))
 
 

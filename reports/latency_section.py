@@ -18,9 +18,9 @@ _HEADS = tuple((name, "keep" if name in TimesKey._fields else "n") for name in L
 NOTE = (
     "Over all repeats. Each dot is one time, the stroke is p50, the line reaches to p95. First byte: from the request "
     "to the first byte that the provider sent, if one arrived. Call: until its end that the agent could see. Turn: "
-    "from its first request; without one, from when that usually comes. First "
-    "error: the time of the first turn whose user saw an error. Recovery: the time of the message after the scenario's "
-    "last one, which counts nowhere else."
+    "from its first request; without one, from the time at which it usually comes. First error: the time of the first "
+    "turn whose user saw an error. Recovery: the time of the message after the scenario's last one, which counts "
+    "nowhere else."
 )
 
 

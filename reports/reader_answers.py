@@ -14,11 +14,12 @@ from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.harness.record.turn_outcome import OutcomeKind, answers, outcome_of
+from wedgehog.harness.record.turn_outcome import answers, outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import place
 from wedgehog.reports.database_use import database
 from wedgehog.reports.history_changes import compared, left_open, named, removals
+from wedgehog.reports.history_numbers import first_error
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.session_state import session_state
 from wedgehog.reports.tool_runs import tool_calls
@@ -37,8 +38,6 @@ LIMIT_NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 """Words by which an agent says that it stops because of a limit of its own."""
-
-SHOWN: Final[tuple[OutcomeKind, ...]] = ("surfaced", "stopped at its limit")
 
 
 def reader_answers(run: StoredRun) -> Markup | None:
@@ -101,7 +100,7 @@ class _Answers:
 
     def times(self) -> Iterator[str]:
         """Both times from the message, which the user knows, and from the first request, which tables count from."""
-        failed = next((it for it in self.played if outcome_of(it, self.history).kind in SHOWN), None)
+        failed = first_error(self.history)
         yield f"First error: {_since(failed)}." if failed else "First error: the user saw none of the agent's own."
         tries = [turn for turn in self.history.turns if turn.recovery]
         answered = next((it for it in tries if outcome_of(it, self.history).kind == "answered"), None)

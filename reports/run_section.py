@@ -42,7 +42,10 @@ TEXT_SHOWN = 4_000
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
 _TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
 
-TOOK = "The time of a turn counts from its first request; without a request, from when that usually comes."
+TOOK = (
+    "The time of a turn counts from its first request; without one, from the time at which this agent's first request "
+    "usually comes."
+)
 
 
 def anchor(number: int) -> str:
