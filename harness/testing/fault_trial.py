@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
+from wedgehog.fake_llm.observer import BEFORE_HEAD, Point, WriteEnded
 from wedgehog.fake_llm.reply import Answer, Reply, Text
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.server import FakeLLM
@@ -59,21 +59,28 @@ class Got:
 class Client:
     """A connection of an agent."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader, self._writer = reader, writer
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, written: asyncio.Semaphore) -> None:
+        self._reader, self._writer, self._written = reader, writer, written
 
     async def ask(self, patience_s: float = PATIENCE_S, *, first: int = 0) -> Got:
         """Send one request, and read until its reply ends or `patience_s` are over, after `first` bytes of body."""
         self._writer.write(REQUEST)
-        got = await self._read(Got(), PATIENCE_S, first) if first else Got()
+        got = await self._first_bytes(first) if first else Got()
         return await self._read(got, patience_s)
 
     async def hurry(self, first: int = 0) -> Got:
         """Send one request, wait for the first bytes of its reply's body, and hang up a little later."""
         self._writer.write(REQUEST)
-        got = await self._read(Got(), PATIENCE_S, first)
+        got = await self._first_bytes(first)
         await self._read(got, HURRY_S)
         await self.close()
+        return got
+
+    async def _first_bytes(self, body: int) -> Got:
+        """Read `body` bytes of the body, and wait until the provider wrote the rest too: a strike can take long."""
+        got = await self._read(Got(), PATIENCE_S, body)
+        async with asyncio.timeout(PATIENCE_S):
+            await self._written.acquire()
         return got
 
     async def _read(self, got: Got, for_s: float, body: float = math.inf) -> Got:
@@ -109,6 +116,7 @@ class Trial:
         self.recorder = Recorder(self.history, clock, self, self.injector, lambda body: "")
         self.peers: list[Address] = []
         self.clients: list[Client] = []
+        self._written = asyncio.Semaphore(0)
         self._calls: dict[int, CallPosition] = {}
 
     def _delivered(self, call: int, cut: PartialDelivery | None) -> None:
@@ -116,7 +124,7 @@ class Trial:
 
     async def connect(self) -> Client:
         """An agent connects."""
-        client = Client(*await asyncio.open_connection(*self.links["llm"].address))
+        client = Client(*await asyncio.open_connection(*self.links["llm"].address), self._written)
         self.clients.append(client)
         return client
 
@@ -132,6 +140,8 @@ class Trial:
     def saw(self, fact: Any) -> None:
         """Record it."""
         self.recorder.saw(fact)
+        if isinstance(fact, WriteEnded):
+            self._written.release()
 
     async def gate(self, point: Point) -> Sequence[int]:
         """Fire the fault here."""
