@@ -118,6 +118,7 @@ def _other_violations(before: PlayedCell, after: PlayedCell) -> Iterator[Differe
     is_told = after.always_violated is not None
     new = sorted(set(after.violated if after.always_violated is None else after.always_violated) - set(before.violated))
     if not before.violated:
+        yield from _by_what_is_not_kept(after)
         return
     if not new:
         yield from _sometimes_also(before, after)
@@ -131,6 +132,13 @@ def _other_violations(before: PlayedCell, after: PlayedCell) -> Iterator[Differe
         fewest = min(before.results.get("failed", 0), after.results.get("failed", 0))
         sure = fewest >= FEW or (before.as_expected is True and after.as_expected is False)
         yield _difference(after, "worse" if sure else "maybe", f"{says}{_because(after, 'failed')}", 800.0)
+
+
+def _by_what_is_not_kept(after: PlayedCell) -> Iterator[Difference]:
+    """Both failed, and before by no violation: as in an old or an edited baseline, or by a pass that was no success."""
+    if after.violated:
+        says = f"failed before by no violation that is kept, now by {', '.join(after.violated)}"
+        yield _difference(after, "known" if after.worst == "known" else "maybe", says, 700.0)
 
 
 def _sometimes_also(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:

@@ -28,7 +28,7 @@ from wedgehog.harness.run.plan import Resumed, cells_of
 from wedgehog.harness.run.plugins import absolute
 from wedgehog.harness.run.selection import Entry
 
-MISSING = "--cluster needs Dask: pip install 'wedgehog[cluster]'"
+MISSING = "--cluster needs Dask: pip install 'wedgehog[dask]'"
 WORKERS_LOST = 5
 """A run whose workers died so often is an error: probably it ends them."""
 CONNECT_S = 30.0

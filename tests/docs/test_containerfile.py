@@ -49,6 +49,16 @@ def test_all_that_is_installed_is_copied_before(stages: Any, project: Any):
     assert set(extras[1].split(",")) <= set(project["project"]["optional-dependencies"])
 
 
+def test_each_extra_that_docs_and_messages_name_exists(project: Any):
+    """A reader copies `pip install 'wedgehog[dask]'` from there."""
+    files = [ROOT / "README.md", ROOT / "action.yml", *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs" / "ci").iterdir()]
+    files += [path for folder in ("harness", "reports", "fake_llm") for path in (ROOT / folder).rglob("*.py")]
+    texts = [path.read_text("utf-8") for path in files if path.is_file()]
+    named = {name for text in texts for some in re.findall(r"wedgehog\[([a-z, ]+)\]", text) for name in some.split(",")}
+    assert "dask" in named
+    assert {name.strip() for name in named} <= set(project["project"]["optional-dependencies"])
+
+
 def test_both_stages_have_one_python_that_the_project_supports(stages: Any, project: Any):
     (python,) = of(stages[0], "ARG")
     assert [rest.split()[0] for stage in stages[1:] for rest in of(stage, "FROM")] == [

@@ -41,6 +41,15 @@ def test_a_new_violation_of_some_failed_repeats_has_a_line(tmp_path):
     assert found.says == "failed by turn_answered before, now in some repeats also by session_recovers"
 
 
+def test_a_failure_of_which_the_baseline_keeps_no_violation_has_a_line(tmp_path):
+    """As in an edited file: nobody can say whether it fails by something new, so it is not "as before"."""
+    (tmp_path / "old.yaml").write_text(OLD.replace("[turn_answered]", "[]"))
+    result = gate(campaign_of(tmp_path / "b", *[(1, LATE)] * 3).folder, read_baseline(tmp_path / "old.yaml"))
+    (found,) = [it for it in result.found if "violation" in it.says]
+    assert (result.exit_code, found.kind) == (0, "maybe")
+    assert found.says.endswith("; failed before by no violation that is kept, now by turn_answered")
+
+
 def test_one_that_shrinks_is_better_and_the_same_is_as_before(tmp_path):
     for name, after, kinds in (("less", 2, ["better"]), ("same", 12, [])):
         (tmp_path / name).mkdir()

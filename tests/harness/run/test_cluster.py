@@ -121,7 +121,7 @@ def test_an_address_that_is_none_is_one_line(address: str):
 def test_without_dask_the_command_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """And makes no folder."""
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ClusterError, match=r"pip install 'wedgehog\[cluster\]'"):
+    with pytest.raises(ClusterError, match=r"pip install 'wedgehog\[dask\]'"):
         ClusterCampaign("local:2", [], Options(tmp_path / "runs"), NoProgress(), print)
     assert not (tmp_path / "runs").exists()
 
