@@ -25,6 +25,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.timer_chain import timer_chain
 from wedgehog.harness.run.timer_remarks import timer_remarks
 from wedgehog.harness.run.unplayed import unplayed
+from wedgehog.harness.run.unrun_remarks import unrun_remarks
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
@@ -320,6 +321,7 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
         if outcome.remark:
             yield f"{turn}: {outcome.remark}"
     yield from timer_remarks(agent.timeouts, history)
+    yield from unrun_remarks(history)
     for ended in history.of(TurnEnded):
         yield from dict.fromkeys(
             f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)

@@ -1,5 +1,6 @@
 """What the recorder asks the script: the place of a request, and the reply that was sent to it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -11,6 +12,7 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.turns import spoken
 from wedgehog.fake_llm.usage import carries_all, output_tokens
 from wedgehog.harness.record.events.call import ToolCallOffered
+from wedgehog.harness.services.beacon import tokens_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +40,17 @@ class SentReply:
 
     def offered(self, blocks: int) -> tuple[ToolCallOffered, ...]:
         """Its tool calls; those behind the last of the `blocks` that arrived whole were cut."""
-        places = [index for index, item in enumerate(self.blocks) if isinstance(item, ToolCall)]
+        calls = [(index, item) for index, item in enumerate(self.blocks) if isinstance(item, ToolCall)]
         return tuple(
-            ToolCallOffered(token, name, whole and place < blocks, wrapped=place < blocks and self._wrapped(place))
-            for place, (token, name, whole) in zip(places, self.offers, strict=False)
+            ToolCallOffered(
+                token,
+                name,
+                whole and place < blocks,
+                wrapped=place < blocks and call.raw_args is not None and carries_all(call),
+                traced=token in tokens_in(json.dumps(dict(call.args))),
+            )
+            for (place, call), (token, name, whole) in zip(calls, self.offers, strict=False)
         )
-
-    def _wrapped(self, place: int) -> bool:
-        call = self.blocks[place]
-        return isinstance(call, ToolCall) and call.raw_args is not None and carries_all(call)
 
 
 class Placing(Protocol):

@@ -153,6 +153,7 @@ class CallBuilder:
         name: str = "shell",
         slowed: bool = False,
         headers: bool | None = None,
+        traced: bool = False,
     ) -> tuple[str, ...]:
         """A reply is generated and delivered; `tools`: whether each call of `name` is whole. Returns their tokens."""
         turn, step = self._calls[call]
@@ -176,7 +177,8 @@ class CallBuilder:
                 slowed=slowed,
                 headers_delivered=headers,
                 tool_calls=tuple(
-                    ToolCallOffered(token, name, whole) for token, whole in zip(offered, tools, strict=True)
+                    ToolCallOffered(token, name, whole, traced=traced)
+                    for token, whole in zip(offered, tools, strict=True)
                 ),
             )
         )

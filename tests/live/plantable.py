@@ -9,8 +9,10 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +172,7 @@ def wait_of(value: str | None) -> float | None:
     try:
         return float(value)
     except ValueError:
-        return 5
+        return 0 if "dates-are-no-time" in BUGS else max(0.0, (parsedate_to_datetime(value).timestamp() - time.time()))
 
 
 async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
@@ -227,7 +229,8 @@ def whole(block: Message) -> Message:
             break
         except ValueError:
             given = None
-    return {**block, "input": given if isinstance(given, dict) else {}, "bad": not isinstance(given, dict)}
+    bad = not isinstance(given, dict)
+    return {**block, "input": {} if bad else given, "bad": bad and "broken-arguments-are-none" not in BUGS}
 
 
 async def tried(http: aiohttp.ClientSession, url: str, messages: list[Message], tools: list[Message]) -> Any:

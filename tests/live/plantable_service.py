@@ -13,12 +13,19 @@ from aiohttp import web
 
 def service(url: str, folder: str) -> web.Application:
     alone = asyncio.Lock()
+    busy: list[str] = []
+    """The messages that are being answered."""
 
     async def answer(request: web.Request) -> web.Response:
         text = (await request.json())["text"]
+        if busy and "stays-busy" in plantable.BUGS:
+            return web.json_response({"error": "Error: the session is busy"}, status=409)
+        busy.append(text)
         try:
             async with alone:
-                return web.json_response({"answer": await plantable.turn(url, folder, "-", text)})
+                said = await plantable.turn(url, folder, "-", text)
+                busy.remove(text)
+                return web.json_response({"answer": said})
         except (plantable.FailedError, OSError, ValueError) as wrong:
             return web.json_response({"error": f"Error: {wrong}"}, status=502)
 

@@ -32,6 +32,7 @@ PLANTED = {
     "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
+    "rate-limited-until-a-date": ("dates-are-no-time", {"retry_discipline"}),
     "abort-in-silence": ("settles-for-ever", {"turn_deadline"}),
     "unknown-tool": ("unknown-tool-is-empty", {"missing_tool_told"}),
     "one-of-two-calls-is-broken": ("a-broken-call-ends-the-turn", {"work_kept"}),
@@ -48,6 +49,7 @@ OF_A_KILL = {"killed-in-mid-write": ("torn-line-is-fatal", {"session_recovers"})
 OF_A_DISK = {"disk-full-while-a-tool-runs": ("no-repair", {"tool_call_pairing", "session_recovers"})}
 OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
+    "mcp-arguments-are-broken": ("broken-arguments-are-none", {"no_half_calls"}),
     "mcp-result-is-empty": ("reads-the-first-content", {"turn_answered"}),
     "mcp-call-gets-a-protocol-error": ("failure-ends-the-turn", {"turn_answered"}),
     "mcp-tool-name-with-a-dot": ("names-as-they-are", {"session_recovers"}),
@@ -217,10 +219,10 @@ recover_s: 0
 """
 
 
-def test_a_front_end_that_goes_away_must_not_leave_an_open_call(wedgehog: Any, tmp_path: Path):
+def test_a_front_end_that_goes_away_must_not_leave_an_open_call_or_a_busy_session(wedgehog: Any, tmp_path: Path):
     """The service stops its turn; what it has stored by then is closed before the next message, or is refused."""
     words = []
-    for bugs in ("none", "no-repair"):
+    for bugs in ("none", "no-repair", "stays-busy"):
         agent = Path(__file__).with_name("plantable_service.py")
         (tmp_path / f"{bugs}.yaml").write_text(SERVED.format(bugs=bugs, agent=agent))
         words += ["--agent", f"{bugs}.yaml"]
@@ -233,6 +235,8 @@ def test_a_front_end_that_goes_away_must_not_leave_an_open_call(wedgehog: Any, t
         (away[1], "none-service"): "",
         (away[0], "no-repair-service"): "session_recovers;tool_call_pairing",
         (away[1], "no-repair-service"): "",
+        (away[0], "stays-busy-service"): "session_recovers",
+        (away[1], "stays-busy-service"): "session_recovers",
     }
 
 

@@ -124,6 +124,8 @@ class ToolCallOffered:
     """All arguments were delivered uncut."""
     wrapped: bool = False
     """All arguments were delivered uncut, but with other characters around them: a fence, a list."""
+    traced: bool = False
+    """Its command writes a line to our file when it starts, and one when it is done."""
 
 
 class ReplyEnded(Event):

@@ -1,0 +1,47 @@
+"""A command of the script that never ran leaves no trace, and a remark says so."""
+
+from pathlib import Path
+
+from wedgehog.fake_llm.reply import Reply, ToolCall
+from wedgehog.harness.record.history import History
+from wedgehog.harness.run.placing import SentReply
+from wedgehog.harness.run.unrun_remarks import unrun_remarks
+from wedgehog.harness.services.beacon import wrapped
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
+
+
+def told(*, runs: bool, traced: bool = True, calls: int = 1, aborted: bool = False) -> History:
+    """A turn in which a result of each call is sent; `runs`: whether the commands left a trace."""
+    tell = HistoryBuilder()
+    tell.message()
+    tokens = tell.reply(tell.ask(1), tools=[True] * calls, traced=traced)
+    results = [tell.runs(token) if runs else result(token) for token in tokens]
+    if aborted:
+        tell.abort()
+    tell.answer_step(2, results)
+    return tell.end().seal()
+
+
+def test_a_command_that_never_ran_is_remarked():
+    """Its result was sent all the same; the first one is named, and the others are counted."""
+    assert list(unrun_remarks(told(runs=False))) == [
+        "turn 1: tool call 1.1.1 (shell) never ran, though a result was sent: its command left no trace"
+    ]
+    (remark,) = unrun_remarks(told(runs=False, calls=3))
+    assert "tool call 1.1.1 (shell) and 2 more never ran" in remark
+
+
+def test_nothing_is_remarked_where_it_ran_or_could_leave_no_trace():
+    """Only a command for a shell tool writes one; a turn that is stopped may answer what it did not run."""
+    assert not list(unrun_remarks(told(runs=True)))
+    assert not list(unrun_remarks(told(runs=False, traced=False)))
+    assert not list(unrun_remarks(told(runs=False, aborted=True)))
+
+
+def test_a_call_is_traced_if_its_command_says_that_it_starts():
+    """A shell takes its command as a text or as a list of words; other tools leave no trace."""
+    command = wrapped("ls", "wbcdf1x1x1", Path("trace"))
+    given = ({"command": command}, {"cmd": ["sh", "-c", command]}, {"path": "ls"})
+    sent = SentReply(Reply(tuple(ToolCall("run", it) for it in given)), [("1.1.1", "run", True)] * 3)
+    assert [it.traced for it in sent.offered(3)] == [True, True, False]
