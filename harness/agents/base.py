@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.turn import MAIN_SESSION, EndedHow, Permission
+from wedgehog.harness.record.events.turn import MAIN_SESSION, EndedHow, Permission, ToldUsage
 from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -108,6 +108,8 @@ class Outcome:
     ended: EndedHow = "by itself"
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""
+    usage: ToldUsage | None = None
+    """What the agent said of its own tokens and money."""
 
 
 @dataclass(frozen=True, slots=True)

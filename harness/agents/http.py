@@ -23,6 +23,7 @@ from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.agents.templates import expand_all
+from wedgehog.harness.agents.told_usage import told_usage
 from wedgehog.harness.network.ports import free_port, is_listening
 from wedgehog.harness.sandbox.arrivals import Arrivals, seconds_since
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -264,7 +265,14 @@ class HttpSession(Session):
             error, answer = error or reply.text, ""
         after_s = seconds_since(reply.whole_s)
         return Outcome(
-            answer, error, status=reply.status, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s
+            answer,
+            error,
+            status=reply.status,
+            stdout=out,
+            stderr=err,
+            ended=self._ended,
+            after_answer_s=after_s,
+            usage=told_usage(self._spec.usage, (reply.text,)),
         )
 
     async def _has_died(self) -> bool:

@@ -8,11 +8,12 @@ import asyncio
 import signal
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.told_usage import told_usage
 from wedgehog.harness.record.events.turn import Permission
 from wedgehog.harness.sandbox.arrivals import seconds_since
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -148,9 +149,8 @@ class LivingSession(Session):
             raised = raised or f"the process ended {_how(code)}"
         error = said.error or raised or ""
         after_s = seconds_since(self._answered_s(owned, said.answer)) if said.answer.strip() else None
-        return Outcome(
-            said.answer, error, code, raised=raised, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s
-        )
+        told = Outcome(said.answer, error, code, raised=raised, stdout=out, stderr=err, ended=self._ended)
+        return replace(told, after_answer_s=after_s, usage=told_usage(self._spec.usage, (out, err)))
 
     # ---- what it asks its user
 

@@ -2,11 +2,13 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.told_usage import told_usage
 from wedgehog.harness.sandbox.arrivals import seconds_since
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import what_runs
@@ -39,7 +41,8 @@ class CommandSession(Session):
         out, err = owned.output()
         answer, error = (self._read(place, out, err) for place in (self._spec.answer, self._spec.error))
         after_s = seconds_since(self._answered_s(owned))
-        return Outcome(answer, error, code, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s)
+        told = Outcome(answer, error, code, stdout=out, stderr=err, ended=self._ended, after_answer_s=after_s)
+        return replace(told, usage=told_usage(self._spec.usage, (out, err)))
 
     def _answered_s(self, owned: Owned) -> float | None:
         """When the answer was on stdout, or else the last words on stderr; of a file that is not known."""

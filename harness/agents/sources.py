@@ -52,6 +52,12 @@ class OutputSource:
             case _:
                 return text
 
+    def number_within(self, text: str) -> float | None:
+        """The sum of the numbers at this place of JSON output, of the last line that has some; None without one."""
+        documents = [_json(text)] if self.kind == "json" else list(_json_lines(text))
+        found = [[it for it in _at(data, steps(self.where)) if _is_number(it)] for data in documents]
+        return next((float(sum(numbers)) for numbers in reversed(found) if numbers), None)
+
     def last_line(self, lines: Sequence[str]) -> int | None:
         """Which of these lines completes the text at this place; None if there is none.
 
@@ -70,6 +76,10 @@ def value_in(line: str, path: str) -> Any:
     """The first value at a path of a JSON line, as it stands there; None if there is none."""
     found = [value for data in _json_lines(line) for value in _at(data, steps(path))]
     return found[0] if found else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def steps(path: str) -> list[PathStep]:

@@ -119,6 +119,29 @@ class Finish(SpecPart):
     text: Annotated[str, AfterValidator(_holds_answer)] = "{answer}"
 
 
+class UsageSources(SpecPart):
+    """Where the agent says what a turn took, as it counts itself: a number at a place of its JSON output."""
+
+    input_tokens: Source | None = None
+    output_tokens: Source | None = None
+    usd: Source | None = None
+    counts: Literal["turn", "session"] = "turn"
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The places, by what stands there."""
+        return {key: place for key in ("input_tokens", "output_tokens", "usd") if (place := getattr(self, key))}
+
+    @model_validator(mode="after")
+    def _are_in_json(self) -> Self:
+        if not self.given:
+            raise BadValueError("expected at least one of input_tokens, output_tokens and usd")
+        for key, place in self.given.items():
+            if OutputSource.parse(place).kind not in ("json", "jsonl"):
+                raise BadValueError(f"expected json:PATH or jsonl:PATH, found {place!r}", key)
+        return self
+
+
 class StatedLimit(SpecPart):
     """A limit that the agent states itself, above the stock bound, and where it does (`why`)."""
 
@@ -173,6 +196,8 @@ class AgentKeys(SpecPart):
     abort: Signal = "SIGINT"
     timeouts: tuple[Timeout, ...] = ()
     limits: Limits = Limits()
+    usage: UsageSources | None = None
+    """Where it says what it used itself."""
     level: Level = "safe"
     start_s: PositiveSeconds = 60
     recover_s: SecondsOrNone = 30

@@ -26,6 +26,7 @@ from wedgehog.harness.record.events.turn import (
     StimulusGiven,
     StimulusKind,
     Thawed,
+    ToldUsage,
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
@@ -123,6 +124,7 @@ class HistoryBuilder(CallBuilder):
         raised: str | None = None,
         stderr: str = "",
         after_answer_s: float | None = None,
+        usage: ToldUsage | None = None,
     ) -> "HistoryBuilder":
         """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
@@ -138,6 +140,7 @@ class HistoryBuilder(CallBuilder):
                 stdout=words,
                 stderr=stderr or error,
                 after_answer_s=after_answer_s,
+                usage=usage,
             )
         )
         self.turn = 0

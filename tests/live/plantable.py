@@ -30,6 +30,8 @@ BUGS: set[str] = set()
 Message = dict[str, Any]
 HALF: list[dict[int, Message]] = []
 """The blocks of each reply, as far as they have come."""
+USED: list[list[int]] = []
+"""The tokens of input and output of each reply."""
 
 
 class FailedError(Exception):
@@ -196,7 +198,10 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
                 block = whole(dict(blocks[event["index"]]))
                 if block["type"] == "tool_use":
                     await shell(block["input"]["command"])
+            case "message_start":
+                USED.append([event["message"]["usage"]["input_tokens"], 0])
             case "message_delta":
+                USED[-1][1] = event["usage"]["output_tokens"]
                 stop = event["delta"].get("stop_reason") or stop
             case "message_stop":
                 ended = True
@@ -516,12 +521,20 @@ async def main(argv: Sequence[str]) -> int:
         Path(folder, "messages.jsonl").unlink(missing_ok=True)
     lock.touch()
     try:
-        print(await turn(url, folder, tool_url, message))
+        USED.clear()
+        answer = await turn(url, folder, tool_url, message)
+        print(json.dumps({"answer": answer, "usage": used()}) if "tells-usage" in BUGS else answer)
     except (FailedError, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as wrong:
         lock.unlink()
         return failed(wrong, folder)
     lock.unlink()
     return 0
+
+
+def used() -> Message:
+    """The tokens of the turn."""
+    counted = USED[-1:] if "counts-the-last-reply" in BUGS else USED
+    return {"input_tokens": sum(it[0] for it in counted), "output_tokens": sum(it[1] for it in counted)}
 
 
 def failed(wrong: Exception, folder: str) -> int:

@@ -28,6 +28,10 @@ session_files: ["{{session_dir}}/*.jsonl"]
 abort: SIGINT
 recover_s: 0
 """
+TELLS = """\
+answer: json:answer
+usage: {input_tokens: json:usage.input_tokens, output_tokens: json:usage.output_tokens}
+"""
 PLANTED = {
     "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
@@ -90,6 +94,8 @@ MORE = {
     ("abort-in-mid-thought", "thinks,keeps-half-a-thought"),
     ("reply-takes-minutes", "no-total-timer"),
     ("reply-takes-minutes", "none"),
+    ("error-in-stream-after-tool", "tells-usage"),
+    ("error-in-stream-after-tool", "tells-usage,counts-the-last-reply"),
 }
 SIMULATED = _pairs(PLANTED) | (_pairs(STRICT) - _pairs(KILLED)) | MORE
 REFUSED = "mcp-picture-is-refused"
@@ -121,7 +127,7 @@ def _entry(folder: Path, scenario: str, bugs: str, *, with_tools: bool) -> Entry
     path = folder / f"{bugs.replace(',', '-')}{'-tools' * with_tools}.yaml"
     tool_url = "{tool_url}" if with_tools else "-"
     spec = SPEC.format(name=path.stem, bugs=bugs, agent=Path(__file__).with_name("plantable.py"), tool_url=tool_url)
-    path.write_text(spec + "tools: http\n" * with_tools)
+    path.write_text(spec + "tools: http\n" * with_tools + TELLS * ("tells-usage" in bugs))
     return Entry(load_scenario(stock_folder() / "catalogue" / f"{scenario}.yaml"), load_spec(path))
 
 
@@ -197,6 +203,13 @@ def test_half_a_thought_in_the_session_is_red_where_the_turn_is_stopped_in_it(si
     """It has no signature, and the provider refuses it with each later message."""
     assert _safe(simulated, "abort-in-mid-thought", "thinks") == ("pass", set())
     assert _safe(simulated, "abort-in-mid-thought", "thinks-keeps-half-a-thought") == ("fail", {"session_recovers"})
+
+
+def test_a_count_of_the_last_reply_alone_is_red_at_level_strict(simulated: Found):
+    """The agent tells its user what the turn took; its broken try may be in it or not."""
+    assert _strict(simulated, "error-in-stream-after-tool", "tells-usage") == ("pass", set())
+    found = _strict(simulated, "error-in-stream-after-tool", "tells-usage-counts-the-last-reply")
+    assert found == ("pass", {"usage_told"})
 
 
 def test_a_timer_over_the_whole_reply_is_red_at_level_strict_where_a_reply_takes_minutes(simulated: Found):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.turn import ToldUsage
 from wedgehog.harness.testing.history_builder import CUT_TEXT, result
 
 TRACE = 'Traceback (most recent call last):\n  File "agent.py", line 7, in ask\nValueError: the reply is no JSON'
@@ -160,6 +161,13 @@ def _subagent_fails_silently(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _usage_told(play: RunDraw) -> None:
+    """The agent tells its user of a tenth of the input tokens."""
+    play.tell.message()
+    play.tell.answer_step(1)
+    play.tell.end(usage=ToldUsage(input_tokens=100))
+
+
 def _cut_told(play: RunDraw) -> None:
     """The beginning of the output looks like all of it."""
     play.tell.message()
@@ -246,6 +254,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "failure_told": (_failure_told, _fails_silently, _output_lost_at_a_stop, _subagent_fails_silently),
     "cause_told": (_cause_told,),
     "rounds_kept": (_only_its_words,),
+    "usage_told": (_usage_told,),
     "words_kept": (_words_before_a_call, _an_answer),
 }
 """The ways to violate each."""

@@ -1,5 +1,6 @@
 """Turns: what the user gave, saw and stopped, and what was done to the agent's processes."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 from wedgehog.harness.record.events.base import Event
@@ -27,6 +28,17 @@ class StimulusGiven(Event):
     """The conversation that it belongs to; those of one run share HOME and the working folder."""
 
 
+@dataclass(frozen=True, slots=True)
+class ToldUsage:
+    """What the agent said of its own use of the model; None: it did not say."""
+
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    usd: float | None = None
+    of_session: bool = False
+    """Whether it counts the whole session, and not the turn alone."""
+
+
 class TurnEnded(Event):
     """The turn ended; the fields hold what the user could see."""
 
@@ -41,6 +53,8 @@ class TurnEnded(Event):
     stderr: str = ""
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""
+    usage: ToldUsage | None = None
+    """None if the spec does not say where it stands, or it stood nowhere."""
 
 
 class PermissionAsked(Event):

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from wedgehog.harness.agents.base import AgentError, open_agent
+from wedgehog.harness.record.events.turn import ToldUsage
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.scenario.document import BadFileError
 
@@ -41,7 +42,7 @@ SERVICE = """
                 pathlib.Path("seen").write_text("gone" if gone else "stayed")
                 pathlib.Path("went-on").write_text("1")
                 return
-            self.say(200, {"answer": f"{body.get('session')} says {text}", "error": None})
+            self.say(200, {"answer": f"{body.get('session')} says {text}", "error": None, "used": {"in": len(text)}})
 
     ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
 """
@@ -69,13 +70,14 @@ async def until(file: Path) -> str:
 
 async def test_a_message_is_one_request_and_the_answer_is_in_the_reply(spec_of, place):
     """The service is one process for all messages; its output during a turn belongs to that turn."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    spec = spec_of(SERVICE, http=HTTP, usage={"input_tokens": "json:used.in"})
+    async with open_agent(spec, place) as session:
         pid = session.started.pid
         first = await session.say('hi "{home}"', first=True)
         second = await session.say("again", first=False)
         assert session.started.pid == pid and psutil.pid_exists(pid)
     assert (first.answer, first.error, first.status) == ('s1 says hi "{home}"', "", 200)
-    assert second.answer == "s1 says again"
+    assert (second.answer, second.usage) == ("s1 says again", ToldUsage(input_tokens=5))
     assert second.stdout == '/message {"session": "s1", "text": "again"} canary\n'
     assert "/message" in place.log.read_text()
     assert not psutil.pid_exists(pid)

@@ -35,6 +35,24 @@ def test_the_text_at_a_place_is_read_and_a_missing_one_is_empty(place: str, text
     assert OutputSource.parse(place).within(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("place", "text", "expected"),
+    [
+        ("json:usage.in", 'log\n{"usage": {"in": 12}}', 12),
+        ("json:cost", '{"cost": 0.25}', 0.25),
+        ("json:cost", '{"cost": 0}', 0),
+        ("json:models[*].in", '{"models": [{"in": 1}, {"in": 2}]}', 3),
+        ("jsonl:usage.in", '{"usage": {"in": 5}}\n{"usage": {"in": 7}}\n{"end": true}', 7),
+        ("json:cost", '{"cost": true}', None),
+        ("json:cost", '{"cost": "1"}', None),
+        ("json:cost", "nothing here", None),
+    ],
+)
+def test_the_number_at_a_place_is_read(place: str, text: str, expected: float | None):
+    """Several of one line are added; of several lines the last one counts; zero is a number."""
+    assert OutputSource.parse(place).number_within(text) == expected
+
+
 TEXT, OTHER, END = '{"text": "Done"}', '{"text": "first"}', '{"end": true}'
 
 

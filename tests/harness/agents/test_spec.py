@@ -34,6 +34,7 @@ limits: {turn_s: 60, calls_per_turn: 8, calls_without_progress: 5, tool_rounds: 
   usd_per_turn: 0.5}
 start_s: 60
 recover_s: 30
+usage: {input_tokens: "jsonl:usage.in", usd: "json:cost", counts: session}
 price_as: claude-sonnet-4-6
 known: {stall-mid-stream: a reason}
 tools: http
@@ -83,6 +84,8 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
         ("command: [x]\nlimits:\n  turns_s: 1\n", "a.yaml:5: unknown key 'turns_s' (did you mean 'turn_s'?)"),
         ("command: [x]\nlimits: {turn_s: 0}\n", "a.yaml:4: 'limits.turn_s': expected a number above 0, found 0"),
         ("command: [x]\nanswer: yaml:a\n", "a.yaml:4: expected stdout, stderr, json:PATH"),
+        ("command: [x]\nusage: {usd: stdout}\n", "a.yaml:4: expected json:PATH or jsonl:PATH, found 'stdout'"),
+        ("command: [x]\nusage: {counts: turn}\n", "a.yaml:4: expected at least one of input_tokens"),
         ("command: [x]\nanswer: text\n", "a.yaml:4: expected stdout, stderr, json:PATH"),
         ("command: [x]\nanswer: json:a..b\n", "a.yaml:4: expected a path of dotted keys"),
         ("command: [x]\nerrors: ['(']\n", "a.yaml:4: '(' is not a regular expression"),
