@@ -8,7 +8,17 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.inject.state import SETTLE_S, InjectorState
-from wedgehog.harness.network.base import Address, Downstream, Link, LinkBusyError, Proof, Strike, Upstream, WholeLink
+from wedgehog.harness.network.base import (
+    Address,
+    ConnectionGoneError,
+    Downstream,
+    Link,
+    LinkBusyError,
+    Proof,
+    Strike,
+    Upstream,
+    WholeLink,
+)
 from wedgehog.harness.record.events.fault import FaultHealed
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.scenario.fault_plan import ALWAYS
@@ -62,7 +72,11 @@ class LinkFaults(InjectorState):
         # A client that hangs up now cancels the code that waits here; what is half armed could not be healed.
         kind = WholeLink if fault.reach == "link" else Downstream
         work = self._arm(state, fault, held.link, kind(held.conn, held.start + byte), held.call, at)
-        armed = await self._whole(self.keep(asyncio.create_task(work)))
+        try:
+            armed = await self._whole(self.keep(asyncio.create_task(work)))
+        except ConnectionGoneError:
+            self.no_target(state)
+            return None
         if armed is not None:
             self.limit(held.call, state, at or 0, headers=held.head > 0)
             self.spawn(self.prove(state, armed))
@@ -79,7 +93,7 @@ class LinkFaults(InjectorState):
     def _ended_alone(self, arming: "asyncio.Task[ArmedFault | None]") -> None:
         """Nobody waits for it any more: a failed network breaks the run, a missing connection is the client's."""
         wrong = None if arming.cancelled() else arming.exception()
-        if wrong is not None and not isinstance(wrong, LinkBusyError):
+        if wrong is not None and not isinstance(wrong, ConnectionGoneError | LinkBusyError):
             self.fail(wrong)
 
     async def whole_link(self, state: FaultState, link: Link, call: int | None = None, at: int | None = None) -> None:

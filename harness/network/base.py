@@ -81,6 +81,7 @@ class NetworkError(Exception):
 
     NetworkError
     ├── LinkBusyError              the fault can't be armed now without an effect on another connection
+    ├── ConnectionGoneError        the fault can't be armed, because its connection has ended
     ├── NoServerError              Toxiproxy is required and not available
     └── ToxiproxyError             an error of the server's API
         ├── ToxiproxyGoneError     no response: the server was stopped, or it died
@@ -91,6 +92,10 @@ class NetworkError(Exception):
 
 class LinkBusyError(NetworkError):
     """The fault can't be armed now without an effect on another connection of the link."""
+
+
+class ConnectionGoneError(NetworkError):
+    """The connection on which the fault should be armed has ended: its client hung up."""
 
 
 class Strike(Protocol):
@@ -120,7 +125,8 @@ class Link(Protocol):
         """Arm `fault`; after this returns it takes effect exactly at the target.
 
         For `Downstream` the fake provider must hold that connection: anywhere before the target for faults with
-        `begins == "before"`, exactly at it for `begins == "at_target"`. Raises NetworkError.
+        `begins == "before"`, exactly at it for `begins == "at_target"`. Raises NetworkError; ConnectionGoneError if
+        that connection has ended.
         """
 
     async def close(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from wedgehog.fake_llm.observer import Conn
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, Proof, Provable, Target
+from wedgehog.harness.network.base import Address, ConnectionGoneError, Downstream, Proof, Provable, Target
 from wedgehog.harness.network.pipe import Action, Close, Pipe, Send
 from wedgehog.harness.network.port import Port, prove_refusal
 from wedgehog.harness.network.proxied_connection import close, pump_later
@@ -131,7 +131,7 @@ class DirectLink(Port):
             if connection.conn.peer == conn:
                 transport = connection.transport
                 return transport if isinstance(transport, PipedTransport) else PipedTransport(connection)
-        raise LinkBusyError(f"there is no open connection from {conn[0]}:{conn[1]}")
+        raise ConnectionGoneError(f"there is no open connection from {conn[0]}:{conn[1]}")
 
 
 class PipedTransport(asyncio.Transport, asyncio.BufferedProtocol):

@@ -10,6 +10,7 @@ from typing import Self
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.base import (
     Address,
+    ConnectionGoneError,
     Downstream,
     LinkBusyError,
     NetworkName,
@@ -143,7 +144,7 @@ class RelayLink(ConnectionGate):
             await connection.connected()
             if connection.peer == conn:
                 return connection
-        raise LinkBusyError(f"link {self.name} has no open connection from {conn[0]}:{conn[1]}")
+        raise ConnectionGoneError(f"link {self.name} has no open connection from {conn[0]}:{conn[1]}")
 
     async def _carried(self, connection: ProxiedConnection, count: int) -> None:
         """Wait until `count` bytes of a connection have passed towards the agent."""

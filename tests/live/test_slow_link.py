@@ -42,5 +42,5 @@ def test_twelve_attempts_of_which_nothing_arrives_are_too_many(
         history = read(folder / "history.jsonl")
         replies = [(it.tokens_delivered, it.bytes_delivered) for it in history.of(ReplyEnded) if it.call in struck]
         assert replies == [(0, 0)] * 12, name
-        assert [it.call for it in history.of(HungUp)] == list(struck), name
+        assert [it.call for it in history.of(HungUp) if it.call in struck] == list(struck), name
         assert {it.call for it in history.of(FaultFired)} <= set(struck) and history.first(FaultFired), name

@@ -153,6 +153,7 @@ class ToxicLink:
         strike.holds_turn = True
         try:
             if isinstance(strike.target, Downstream):
+                await self._prover.must_be_open(strike.target.conn)  # a client may leave while another fault is armed
                 self._armed = strike.target.conn
                 self._free.clear()
             watch = await self._prover.before(strike)

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.network.base import Address, Downstream, LinkBusyError, NetworkError, Proof, Provable, Target
+from wedgehog.harness.network.base import (
+    Address,
+    ConnectionGoneError,
+    Downstream,
+    LinkBusyError,
+    NetworkError,
+    Proof,
+    Provable,
+    Target,
+)
 from wedgehog.harness.network.proxied_connection import ProxiedConnection
 from wedgehog.harness.network.tcp_diag import ESTABLISHED
 from wedgehog.harness.network.toxiproxy.api import ProxyApi, ProxyCounts
@@ -79,6 +88,13 @@ class Prover:
     def look(self) -> Sockets:
         """Take a snapshot of the sockets."""
         return self.sockets.look() if self.sockets else Sockets({}, {}, {})
+
+    async def must_be_open(self, conn: Address) -> None:
+        """Raise ConnectionGoneError if the connection from `conn` to the fake provider has ended at the proxy."""
+        own = self.look().proxied.get(conn)
+        if self.sockets is not None and (own is None or not own.open):
+            await self._proxy.counted("downstream")  # raises the right error if the server itself has gone
+            raise ConnectionGoneError(f"link {self.name}: the connection ended before the fault was armed")
 
     # ---- before the fault is armed
 

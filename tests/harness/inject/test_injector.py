@@ -14,9 +14,16 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.limited_reply import PartialDelivery
-from wedgehog.harness.network.base import Downstream, LinkBusyError, NetworkError, Upstream, WholeLink
+from wedgehog.harness.network.base import (
+    ConnectionGoneError,
+    Downstream,
+    LinkBusyError,
+    NetworkError,
+    Upstream,
+    WholeLink,
+)
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
-from wedgehog.harness.record.events.run import RunStarted, Trouble
+from wedgehog.harness.record.events.run import Note, RunStarted, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.fault_plan import FaultPlan
@@ -1188,7 +1195,12 @@ async def test_a_network_that_fails_before_a_turn_makes_the_run_an_error_too(rig
 
 
 @pytest.mark.parametrize(
-    ("wrong", "is_error"), [(NetworkError("it died"), True), (LinkBusyError("the connection is gone"), False)]
+    ("wrong", "is_error"),
+    [
+        (NetworkError("it died"), True),
+        (LinkBusyError("another reply is under way"), False),
+        (ConnectionGoneError("it is gone"), False),
+    ],
 )
 async def test_a_network_that_fails_behind_a_client_that_has_gone_is_told_once(
     rig: Any, settled: Any, wrong: NetworkError, is_error: bool
@@ -1208,6 +1220,18 @@ async def test_a_network_that_fails_behind_a_client_that_has_gone_is_told_once(
     await settled()
     gc.collect()
     assert (printed, it.injector.broken.is_set()) == ([], is_error)
+
+
+async def test_a_client_that_left_just_before_its_fault_was_armed_is_no_failure_of_the_network(rig: Any):
+    """The fake may hear of it a moment later than the network: its reply goes on, and the fault hit nobody."""
+    it = rig({"at": {"byte": 5}, "do": "cut"})
+    await it.injector.before_turn(1)
+    it.link.broken = ConnectionGoneError("no open connection")
+    assert list(await it.call()) == []
+    assert not it.injector.broken.is_set() and not list(it.history.of(Trouble))
+    assert [note.what for note in it.history.of(Note)] == ["cut on llm at 1.1: there was nothing to hit"]
+    await it.injector.after_turn(1)
+    assert not it.fired and not list(it.history.of(FaultUnproven))
 
 
 async def test_two_calls_at_the_same_time_make_their_link_slow_once(rig: Any, settled: Any):

@@ -10,7 +10,7 @@ import pytest
 from wedgehog.harness.faults.wire.cut import Cut, Down
 from wedgehog.harness.faults.wire.slow import Drip, Slicer
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.network.base import Downstream, LinkBusyError, WholeLink
+from wedgehog.harness.network.base import ConnectionGoneError, Downstream, WholeLink
 from wedgehog.harness.network.proxied_connection import ProxiedConnection
 from wedgehog.harness.network.relay import EmbeddedNetwork
 
@@ -97,7 +97,7 @@ async def test_a_connection_can_be_struck_as_soon_as_its_upstream_has_accepted_i
 
 async def test_a_connection_that_is_gone_cannot_be_struck(link):
     """A typed error instead of a fault that never fires."""
-    with pytest.raises(LinkBusyError, match="no open connection"):
+    with pytest.raises(ConnectionGoneError, match="no open connection"):
         await link.strike(Cut(), Downstream(("127.0.0.1", 1), 6))
 
 

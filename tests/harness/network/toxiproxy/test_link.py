@@ -13,7 +13,7 @@ from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.slow import Latency
 from wedgehog.harness.faults.wire.stall import Stall
-from wedgehog.harness.network.base import Downstream, NetworkError, WholeLink
+from wedgehog.harness.network.base import ConnectionGoneError, Downstream, NetworkError, WholeLink
 from wedgehog.harness.network.tcp_diag import ESTABLISHED, SocketCount
 from wedgehog.harness.network.toxiproxy.api import ProxyCounts, ToxiproxyRefusedError
 from wedgehog.harness.network.toxiproxy.delivery_proof import Sockets
@@ -129,6 +129,33 @@ async def test_a_strike_that_is_taken_away_is_looked_at_once_more():
     await strike.heal()
     await writing
     assert await strike.fired(1) is not None
+
+
+async def test_a_connection_that_ended_while_another_fault_was_armed_makes_nobody_wait():
+    """Agents that give up sooner than faults are armed would leave a row of them, which holds up later replies."""
+    left = ("127.0.0.1", 4)
+
+    class Leaves(SlowLimiter):
+        here = True
+
+        def look(self) -> Sockets:
+            seen = super().look()
+            other = _count(left, FAKE, 3)
+            return Sockets(seen.agents, {**seen.proxied, other.local: other} if self.here else seen.proxied, {})
+
+    proxy = Leaves(0, 0)
+    link = await ToxicLink("llm", FAKE, False, proxy, None).install()  # type: ignore[arg-type]
+    link._prover.sockets = proxy  # type: ignore[assignment]
+    first = await link.strike(Stall(), Downstream(AGENT, 100))
+    second = asyncio.create_task(link.strike(Stall(), Downstream(left, 100)))
+    await asyncio.sleep(0)
+    proxy.here = False
+    await proxy.carry(300)
+    assert await first.fired(5) is not None
+    with pytest.raises(ConnectionGoneError):
+        await second
+    assert proxy.limit == UNLIMITED
+    await asyncio.wait_for(link.admit(AGENT, 100), 5)
 
 
 async def test_a_link_that_is_closed_under_a_strike_is_no_failure_of_the_server():
