@@ -9,16 +9,17 @@ from typing import Any
 import pytest
 
 AGENT = '''\
-"""Asks its tool once over stdio, waits two seconds for it at most, then asks the model with what it got."""
+"""Asks its tool once over stdio, waits for as many bytes as it is told and two seconds, then asks the model."""
 import json, os, select, subprocess, sys
 from plain_http import post
 url, session, message, *tool = sys.argv[1:]
 washed = {"HOME": os.environ["HOME"], "PATH": os.environ["PATH"]}  # as an MCP client does it
 got, how = b"", "silence"
+least = int(message.rpartition("#")[2]) if "#" in message else 1000
 if tool:
     process = subprocess.Popen(tool, env=washed, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     process.stdin.write(b"x" * 1000)
-    while len(got) < 1000 and select.select([process.stdout], [], [], 2)[0]:
+    while len(got) < 1000 and select.select([process.stdout], [], [], 2 if len(got) >= least else 60)[0]:
         data = os.read(process.stdout.fileno(), 4096)
         got += data
         if not data:
@@ -101,7 +102,7 @@ STRUCK = {
 STORIES: dict[str, dict[str, Any]] = {
     "well": {},
     "struck": {
-        "turns": [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]} for _ in STRUCK],
+        "turns": [{"user": f"Go on. #{sees.split()[0]}", "model": [{"text": "Done {nonce}"}]} for sees in STRUCK],
         "faults": [
             {"link": "ipc:tool", "at": {"turn": turn, **at}, "do": do}
             for turn, (do, at) in enumerate(STRUCK.values(), 1)

@@ -155,14 +155,14 @@ def test_a_bad_file_is_one_line(
 
 
 IMPATIENT = '''\
-"""Asks the model with urllib, which says `Connection: close`; its patience is one and a half seconds."""
+"""Asks the model with urllib, which says `Connection: close`; its patience is three seconds."""
 import json, sys, time, urllib.request
 body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[3]}]}
 request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
     "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
 began = time.monotonic()
 try:
-    print(json.load(urllib.request.urlopen(request, timeout=1.5))["content"][0]["text"])
+    print(json.load(urllib.request.urlopen(request, timeout=3))["content"][0]["text"])
 except Exception as wrong:
     sys.exit(f"Error: {type(wrong).__name__}: {wrong} after {time.monotonic() - began:.1f} s")
 '''
@@ -181,8 +181,8 @@ def test_a_stalled_client_that_asked_for_a_close_waits_for_its_own_timer(
     first = history.calls[0]
     assert first.ended is not None and first.hung_up is not None
     assert (first.ended.how, first.ended.bytes_delivered) == ("stalled", 10)
-    assert first.hung_up.at_s - first.at_s >= 1.3
-    assert "TimeoutError: timed out after 1." in history.turns[0].end.stderr
+    assert first.hung_up.at_s - first.at_s >= 2.8
+    assert "TimeoutError: timed out after " in history.turns[0].end.stderr
 
 
 def test_a_reader_that_leaves_changes_no_exit_code(tmp_path: Path, environment: dict[str, str], told: Any, agent: Any):

@@ -5,7 +5,7 @@ import contextlib
 import functools
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,12 +16,16 @@ from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy.server import NoServerError, fetch, locate, start
 
+PATIENCE_S = 20.0
+"""So long a busy machine may take for what must come."""
+
 
 @dataclass
 class Conn:
     """One end of a connection: a bare socket, because a stream reader forgets what came before an RST."""
 
     sock: socket.socket
+    got: int = 0
     _writing: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
@@ -33,9 +37,10 @@ class Conn:
         """Exactly so many bytes."""
         got = b""
         while len(got) < count:
-            data = await asyncio.wait_for(self._loop.sock_recv(self.sock, count - len(got)), 5)
+            data = await asyncio.wait_for(self._loop.sock_recv(self.sock, count - len(got)), PATIENCE_S)
             assert data, f"the end came after {len(got)} of {count} bytes"
             got += data
+            self.got += len(data)
         return got
 
     def write(self, data: bytes) -> None:
@@ -44,19 +49,24 @@ class Conn:
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
-    async def ending(self, silence_s: float = 1.0) -> tuple[bytes, str]:
-        """All that still comes, and how it ends."""
-        got = b""
+    async def ending(
+        self, silence_s: float = PATIENCE_S, *, after: int = 0, of: "Sequence[Conn]" = ()
+    ) -> tuple[bytes, str]:
+        """All that still comes, and how it ends: silence counts after `after` bytes, its own or all that `of` got."""
+        got, until_s = b"", self._loop.time() + PATIENCE_S
         while True:
             try:
                 data = await asyncio.wait_for(self._loop.sock_recv(self.sock, 65536), silence_s)
             except TimeoutError:
-                return got, "stall"
+                if (sum(conn.got for conn in of) if of else len(got)) >= after or self._loop.time() > until_s:
+                    return got, "stall"
+                continue
             except ConnectionResetError:
                 return got, "rst"
             if not data:
                 return got, "fin"
             got += data
+            self.got += len(data)
 
     def close(self) -> None:
         """Close it."""
@@ -93,7 +103,7 @@ class World:
 
     async def accept(self) -> Conn:
         """The upstream's end of the connection that came next."""
-        sock, _ = await asyncio.wait_for(asyncio.get_running_loop().sock_accept(self.listener), 5)
+        sock, _ = await asyncio.wait_for(asyncio.get_running_loop().sock_accept(self.listener), PATIENCE_S)
         self.everything.append(Conn(sock))
         return self.everything[-1]
 

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.parity.conftest import PATIENCE_S
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject.injector import Injector
@@ -56,13 +57,15 @@ class Client:
         self.writer.close()
         await asyncio.sleep(0.05)
 
-    async def ask(self, size: int) -> str:
-        """How many bytes came back, and what was then, unless they are all."""
+    async def ask(self, size: int, struck: Callable[[], Awaitable[None]] | None = None) -> str:
+        """How many bytes came back, and what was then, unless they are all; silence counts once a fault `struck`."""
         self.writer.write(b"%d\n" % size)
-        got = b""
+        if struck is not None:
+            await struck()
+        got, wait_s = b"", PATIENCE_S if struck is None else SILENCE_S
         try:
             while len(got) < size:
-                data = await asyncio.wait_for(self.reader.read(size - len(got)), SILENCE_S)
+                data = await asyncio.wait_for(self.reader.read(size - len(got)), wait_s)
                 got += data
                 if not data:
                     return f"{len(got)}, fin"
@@ -91,6 +94,20 @@ class World:
     @property
     def fired(self) -> list[tuple[str, int | None]]:
         return [(event.name, event.bytes) for event in self.history.of(FaultFired)]
+
+    @property
+    def closed(self) -> list[str]:
+        return [it.by for it in self.history.of(BackendClosed)]
+
+    async def struck(self) -> None:
+        """Wait for the first fault."""
+        await self.until(lambda: bool(self.fired))
+
+    async def until(self, met: Callable[[], bool]) -> None:
+        """Wait for what must come."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not met():
+                await asyncio.sleep(0.01)
 
 
 @contextlib.asynccontextmanager
@@ -123,12 +140,12 @@ async def test_bytes_to_the_agent_stop_exactly_at_the_faults_byte(network: Netwo
         async with world.client() as client:
             assert await client.ask(100) == "100"
             await world.turn(2)
-            assert await client.ask(size) == f"{byte}, {then}"
+            assert await client.ask(size, world.struck if then == "silence" else None) == f"{byte}, {then}"
         async with world.client() as client:
             assert await client.ask(size) == str(size)
-        await asyncio.sleep(0.1)
-        assert world.fired == [(do if isinstance(do, str) else "cut", 100 + byte)]
-        assert [it.by for it in world.history.of(BackendClosed)] == ["agent" if do == "stall" else "fault", "agent"]
+        await world.until(lambda: bool(world.fired) and len(world.closed) == 2)
+        assert world.closed == ["agent" if do == "stall" else "fault", "agent"]
+    assert world.fired == [(do if isinstance(do, str) else "cut", 100 + byte)]
 
 
 @pytest.mark.parametrize(("do", "then"), [("stall", "silence"), ({"cut": "fin"}, "fin"), ({"cut": "rst"}, "rst")])
@@ -138,12 +155,13 @@ async def test_bytes_to_the_server_stop_exactly_at_the_faults_byte(network: Netw
         async with world.client() as client:
             assert await client.ask(10) == "10"
             await world.turn(2)
-            assert await client.ask(12345) == f"0, {then}"
-            assert world.memory.received == [b"10\n123"]
+            assert await client.ask(12345, world.struck if then == "silence" else None) == f"0, {then}"
+            await world.until(lambda: world.memory.received == [b"10\n123"])
         async with world.client() as client:
             assert await client.ask(12345) == "12345"
-        await asyncio.sleep(0.1)
-        assert world.fired == [(do if isinstance(do, str) else "cut", 6)]
+        await world.struck()
+        assert world.memory.received[0] == b"10\n123"
+    assert world.fired == [(do if isinstance(do, str) else "cut", 6)]
 
 
 async def test_each_connection_of_the_turn_is_one_attempt(network: Network):
@@ -158,8 +176,8 @@ async def test_each_connection_of_the_turn_is_one_attempt(network: Network):
         assert {await it.ask(5) for it in (one, two, three, four)} == {"5"}
         await world.turn(2)
         assert [await it.ask(9) for it in (four, three, one, two)] == ["9", "4, fin", "4, fin", "9"]
-        await asyncio.sleep(0.1)
-        assert world.fired == [("cut", 9), ("cut", 9)]
+        await world.until(lambda: len(world.fired) == 2)
+    assert world.fired == [("cut", 9), ("cut", 9)]
 
 
 @pytest.mark.parametrize(
@@ -176,8 +194,8 @@ async def test_slow_bytes_all_arrive(network: Network, fault: dict[str, Any], ex
     async with opened(network, fault) as world:
         async with world.client() as client:
             assert [await client.ask(10), await client.ask(10)] == expected
-        await asyncio.sleep(0.1)
-        assert len(world.fired) == 1
+        await world.struck()
+    assert len(world.fired) == 1
 
 
 async def test_a_closed_port_is_refused_and_is_open_again_after_the_turn(network: Network):
@@ -192,7 +210,8 @@ async def test_a_closed_port_is_refused_and_is_open_again_after_the_turn(network
         await world.turn(3)
         async with world.client() as client:
             assert await client.ask(3) == "3"
-        assert [it.by for it in world.history.of(BackendClosed)] == ["fault", "agent"]
+        await world.until(lambda: len(world.closed) == 2)
+        assert world.closed == ["fault", "agent"]
 
 
 async def test_a_tools_beacon_sets_it_off(network: Network):
@@ -202,7 +221,8 @@ async def test_a_tools_beacon_sets_it_off(network: Network):
             assert await client.ask(30) == "30"
             world.injector.beacon("1.1.1", "started")
             assert await client.ask(9) == "4, fin"
-        assert world.fired == [("cut", 34)]
+        await world.struck()
+    assert world.fired == [("cut", 34)]
 
 
 async def test_each_turn_says_what_crossed(network: Network):

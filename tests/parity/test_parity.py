@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from tests.parity.conftest import PATIENCE_S
 from wedgehog.harness.faults.base import WireFault, registered
 from wedgehog.harness.network.base import Downstream, Upstream, WholeLink
 from wedgehog.harness.testing.faults import examples
@@ -15,6 +16,7 @@ from wedgehog.harness.testing.faults import examples
 EARLIER, BEFORE, BEHIND = 700, 120, 60
 SCALE = 100
 DURATION_S = 1 / SCALE
+SILENCE_S = 0.3
 
 FAULTS = [it.scaled(SCALE) for cls in registered("wire").values() for it in examples(cls)]
 BOTH = ("embedded", "toxiproxy")
@@ -35,6 +37,12 @@ async def connects(world) -> str:
     return "answered"
 
 
+async def ending(conn, fault: WireFault, before: int = 0, whole: int = 0) -> tuple[bytes, str]:
+    """What still comes: an end, which may take its time, or silence behind the fault's byte or the whole message."""
+    silent = fault.ends in (None, "stall")
+    return await conn.ending(SILENCE_S if silent else PATIENCE_S, after=whole if fault.slows else before)
+
+
 async def harm_an_answer(world, fault: WireFault) -> dict:
     """An answer on a kept-alive connection is struck after its byte 120, then all is healed."""
     loop = asyncio.get_running_loop()
@@ -50,14 +58,14 @@ async def harm_an_answer(world, fault: WireFault) -> dict:
     strike = await world.link.strike(fault, spot)
     began = loop.time()
     upstream.write(b"a" * (BEFORE - len(early)) + b"b" * BEHIND)
-    proof = await strike.fired(5)
-    got, how = await client.ending()
+    proof = await strike.fired(PATIENCE_S)
+    got, how = await ending(client, fault, BEFORE - len(early), BEFORE + BEHIND - len(early))
     seen = {"answer": early + got, "how": how, "fired": proof is not None}
     seen["late"] = fault.begins == "at_target" and loop.time() - began > DURATION_S
     if not about_bytes:
         seen["newcomer"] = await connects(world)
     await strike.heal()
-    seen["healed"] = (await client.ending(0.1))[1] if how == "stall" else how
+    seen["healed"] = (await client.ending(SILENCE_S if fault.slows else PATIENCE_S))[1] if how == "stall" else how
     seen["afterwards"] = await connects(world)
     return seen
 
@@ -67,9 +75,9 @@ async def harm_a_request(world, fault: WireFault, at: int = BEFORE) -> dict:
     strike = await world.link.strike(fault, Upstream(at))
     client, upstream = await world.pair()
     client.write(b"a" * BEFORE + b"b" * BEHIND)
-    proof = await strike.fired(5)
-    arrived, how = await upstream.ending()
-    answer, ending = await client.ending()
+    proof = await strike.fired(PATIENCE_S)
+    arrived, how = await ending(upstream, fault, at, BEFORE + BEHIND)
+    answer, its_ending = await ending(client, fault)
     client.close()
     upstream.close()
     await strike.heal()
@@ -77,7 +85,7 @@ async def harm_a_request(world, fault: WireFault, at: int = BEFORE) -> dict:
         "arrived": arrived,
         "how": how,
         "answer": answer,
-        "ending": ending,
+        "ending": its_ending,
         "fired": proof is not None,
         "afterwards": await connects(world),
     }
@@ -134,11 +142,13 @@ async def test_one_request_is_struck_however_many_come_and_however_soon(network,
         for client, _ in pairs:
             client.write(request)
         old.write(b"more")
-        struck, *others = sorted([await upstream.ending(0.4) for _, upstream in pairs], key=lambda it: len(it[0]))
+        upstreams, whole = [upstream for _, upstream in pairs], at + 2 * len(request)
+        endings = [upstream.ending(SILENCE_S, after=whole, of=upstreams) for upstream in upstreams]
+        struck, *others = sorted(await asyncio.gather(*endings), key=lambda it: len(it[0]))
         again, upstream = await world.pair()
         again.write(request)
         assert await upstream.read(len(request)) == request
-        assert (await strike.fired(5)) is not None
+        assert (await strike.fired(PATIENCE_S)) is not None
         assert struck[0] == request[:at]
         assert [data for data, _ in others] == [request] * 2
         assert await kept.read(4) == b"more"
@@ -160,7 +170,7 @@ async def test_a_cut_before_the_first_byte_of_a_large_request_is_proved(network,
         strike = await world.link.strike(fault, Upstream(0))
         await ask()
         again = asyncio.create_task(ask())
-        proof = await strike.fired(5)
+        proof = await strike.fired(PATIENCE_S)
         await strike.heal()
         again.cancel()
         await asyncio.gather(again, return_exceptions=True)
@@ -191,7 +201,7 @@ async def test_who_sends_a_cut_request_again_at_once_is_cut_once(network, worlds
         client = await world.connect()
         client.write(request)
         with contextlib.suppress(ConnectionResetError):
-            return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client.sock, 6), 5)
+            return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client.sock, 6), PATIENCE_S)
         return b""
 
     async with worlds(network, resets=resets(fault), requests=True) as world:
@@ -199,7 +209,7 @@ async def test_who_sends_a_cut_request_again_at_once_is_cut_once(network, worlds
         strike = await world.link.strike(fault, Upstream(at))
         await asyncio.gather(*(ask() for _ in range(4)))
         assert lost == 1
-        assert (await strike.fired(5)) is not None
+        assert (await strike.fired(PATIENCE_S)) is not None
         await strike.heal()
         for task in serving:
             task.cancel()
@@ -215,12 +225,13 @@ async def test_the_next_request_is_struck_too_where_that_is_asked_for_at_once(ne
         for client in clients:
             client.write(b"0123456789")
         for at in (4, 5, 6):
-            assert (await strike.fired(5)) is not None
+            assert (await strike.fired(PATIENCE_S)) is not None
             strike = await world.link.strike(CUT, Upstream(at))
-        assert (await strike.fired(5)) is not None
+        assert (await strike.fired(PATIENCE_S)) is not None
         upstreams = [await world.accept() for _ in range(6)]
-        arrived = sorted([(await upstream.ending())[0] for upstream in upstreams], key=len)
-        assert arrived == [b"", b"012", b"0123", b"01234", b"012345", b"0123456789"]
+        expected = [b"", b"012", b"0123", b"01234", b"012345", b"0123456789"]
+        endings = [it.ending(SILENCE_S, after=sum(map(len, expected)), of=upstreams) for it in upstreams]
+        assert sorted([got for got, _ in await asyncio.gather(*endings)], key=len) == expected
 
 
 async def test_a_strike_that_is_taken_away_lets_nobody_into_another(network, worlds):
@@ -235,7 +246,7 @@ async def test_a_strike_that_is_taken_away_lets_nobody_into_another(network, wor
         await other.heal()
         second.write(b"0123456789")
         first.write(b"3456789")
-        assert (await struck.fired(5)) is not None
+        assert (await struck.fired(PATIENCE_S)) is not None
         assert await two.read(10) == b"0123456789"
 
 
@@ -259,8 +270,8 @@ async def test_half_a_close_closes_both_ways(network, worlds):
         client, upstream = await world.pair()
         client.sock.sendall(b"bye")
         client.sock.shutdown(socket.SHUT_WR)
-        assert await upstream.ending(1) == (b"bye", "fin")
-        assert await client.ending(1) == (b"", "fin")
+        assert await upstream.ending() == (b"bye", "fin")
+        assert await client.ending() == (b"", "fin")
 
 
 async def test_an_upstream_that_refuses_looks_like_a_fin(network):
@@ -269,7 +280,7 @@ async def test_an_upstream_that_refuses_looks_like_a_fin(network):
         closed.bind(("127.0.0.1", 0))
         link = await network.open_link("llm", closed.getsockname(), resets=False)
         reader, writer = await asyncio.open_connection(*link.address)
-        assert await asyncio.wait_for(reader.read(), 5) == b""
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
         await link.close()
 
@@ -284,7 +295,7 @@ async def test_without_a_fault_nothing_shows(network, worlds):
         upstream.write(data)
         assert await client.read(len(data)) == data
         upstream.close()
-        assert await client.ending(1) == (b"", "fin")
+        assert await client.ending() == (b"", "fin")
 
 
 async def test_a_link_that_was_refused_listens_at_the_same_port(network, worlds):
@@ -293,7 +304,7 @@ async def test_a_link_that_was_refused_listens_at_the_same_port(network, worlds)
         address = world.link.address
         strike = await world.link.strike(registered("wire")["refuse"](), WholeLink())
         assert await connects(world) == "refused"
-        assert "refused" in (await strike.fired(1)).how
+        assert "refused" in (await strike.fired(PATIENCE_S)).how
         await strike.heal()
         assert world.link.address == address
         assert await connects(world) == "answered"

@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from tests.parity.conftest import PATIENCE_S
 from wedgehog.harness.faults.base import Toxic
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.slow import Drip, Latency
@@ -24,6 +25,8 @@ from wedgehog.harness.network.toxiproxy.api import (
 from wedgehog.harness.network.toxiproxy.link import ToxiproxyNetwork
 from wedgehog.harness.network.toxiproxy.server import start
 
+SILENCE_S = 0.05
+
 
 @pytest.fixture
 async def toxiproxy(networks):
@@ -36,8 +39,8 @@ async def stalled(world, at: int = 50):
     await world.link.admit(upstream.peer, 0)
     strike = await world.link.strike(Stall(), Downstream(upstream.peer, at))
     upstream.write(b"s" * (at + 400))
-    assert (await strike.fired(5)) is not None
-    assert await client.ending(0.05) == (b"s" * at, "stall")
+    assert (await strike.fired(PATIENCE_S)) is not None
+    assert await client.ending(SILENCE_S, after=at) == (b"s" * at, "stall")
     return client, upstream, strike
 
 
@@ -49,10 +52,10 @@ async def test_a_held_stall_harms_nobody_else(toxiproxy, worlds):
         await world.carry(old[1], old[0], b"o" * 20000)
         new = await world.pair()
         await world.carry(new[1], new[0], b"n" * 20000)
-        assert [await client.ending(0.02) for client, _, _ in held] == [(b"", "stall")] * 3
+        assert [await client.ending(SILENCE_S) for client, _, _ in held] == [(b"", "stall")] * 3
         for _, _, strike in held:
             await strike.heal()
-        assert [await client.ending(1) for client, _, _ in held] == [(b"", "fin")] * 3
+        assert [await client.ending() for client, _, _ in held] == [(b"", "fin")] * 3
 
 
 async def test_a_cut_waits_for_no_stall_that_somebody_listens_to(toxiproxy, worlds):
@@ -67,7 +70,7 @@ async def test_a_cut_waits_for_no_stall_that_somebody_listens_to(toxiproxy, worl
         await asyncio.sleep(0.05)
         cut = await world.link.strike(Cut(), Downstream(upstream.peer, 10))
         upstream.write(b"c" * 100)
-        assert (await cut.fired(5)) is not None
+        assert (await cut.fired(PATIENCE_S)) is not None
         assert await other.ending() == (b"c" * 10, "fin")
         await strike.heal()
 
@@ -82,8 +85,8 @@ async def test_a_stall_beside_a_look_alike_blocks_nobody(toxiproxy, worlds):
         await world.link.admit(upstream.peer, 0)
         second = await world.link.strike(Stall(), Downstream(upstream.peer, 0))
         upstream.write(b"s" * 100)
-        assert (await second.fired(5)) is not None
-        assert await client.ending(0.05) == (b"", "stall")
+        assert (await second.fired(PATIENCE_S)) is not None
+        assert await client.ending(SILENCE_S) == (b"", "stall")
         await world.carry(twin, twin_client, b"t" * 5000, 50)
         await strike.heal()
         await second.heal()
@@ -98,7 +101,7 @@ async def test_two_strikes_at_once_take_turns(toxiproxy, worlds):
             await world.link.admit(upstream.peer, 0)
             strike = await world.link.strike(Cut(), Downstream(upstream.peer, at))
             upstream.write(b"c" * 5000)
-            assert (await strike.fired(5)) is not None
+            assert (await strike.fired(PATIENCE_S)) is not None
             return await client.ending()
 
         pairs = {at: await world.pair() for at in (10, 3000)}
@@ -129,8 +132,8 @@ async def test_a_client_that_leaves_before_the_byte_frees_the_link(toxiproxy, wo
         waiting = asyncio.create_task(world.carry(neighbour[1], neighbour[0], b"n" * 2000))
         client.close()
         upstream.close()
-        await asyncio.wait_for(waiting, 5)
-        assert await strike.fired(1) is None
+        await asyncio.wait_for(waiting, PATIENCE_S)
+        assert await strike.fired(PATIENCE_S) is None
 
 
 async def test_a_slow_reader_next_door_is_not_cut_short(toxiproxy, worlds):
@@ -150,7 +153,7 @@ async def test_a_slow_reader_next_door_is_not_cut_short(toxiproxy, worlds):
         strike = await striking
         upstream.write(b"c" * 100)
         assert await client.ending() == (b"c" * 10, "fin")
-        assert await strike.fired(5) is not None
+        assert await strike.fired(PATIENCE_S) is not None
 
 
 async def test_a_reply_that_takes_its_time_is_struck_all_the_same(toxiproxy, worlds):
@@ -163,8 +166,8 @@ async def test_a_reply_that_takes_its_time_is_struck_all_the_same(toxiproxy, wor
             await world.link.admit(upstream.peer, 0)
             upstream.write(b"t" * 100)
             await asyncio.sleep(0.05)
-        assert await client.ending(0.05) == (b"t" * 300, "stall")
-        assert (await strike.fired(5)).bytes == 300
+        assert await client.ending(SILENCE_S, after=300) == (b"t" * 300, "stall")
+        assert (await strike.fired(PATIENCE_S)).bytes == 300
 
 
 async def test_without_the_kernels_counts_a_strike_settles(networks, worlds, monkeypatch):
@@ -175,8 +178,8 @@ async def test_without_the_kernels_counts_a_strike_settles(networks, worlds, mon
         await world.link.admit(upstream.peer, 0)
         strike = await world.link.strike(Stall(), Downstream(upstream.peer, 300))
         upstream.write(b"t" * 500)
-        assert await client.ending(0.05) == (b"t" * 300, "stall")
-        proof = await strike.fired(5)
+        assert await client.ending(SILENCE_S, after=300) == (b"t" * 300, "stall")
+        proof = await strike.fired(PATIENCE_S)
         assert proof.bytes is None
         assert "no count" in proof.how
 
@@ -198,11 +201,11 @@ async def test_paces_and_delays_come_and_go_while_a_stall_is_held(toxiproxy, wor
             added = await world.link.strike(fault, WholeLink())
             client, upstream = await world.pair()
             await world.carry(upstream, client, b"p" * 3000)
-            assert (await added.fired(1)) is not None
+            assert (await added.fired(PATIENCE_S)) is not None
             await added.heal()
-        assert await held.ending(0.02) == (b"", "stall")
+        assert await held.ending(SILENCE_S) == (b"", "stall")
         await strike.heal()
-        assert await held.ending(1) == (b"", "fin")
+        assert await held.ending() == (b"", "fin")
 
 
 async def test_a_drip_of_a_request_can_only_start_at_its_first_byte(toxiproxy, worlds):
@@ -225,9 +228,9 @@ async def test_a_server_that_was_stopped_is_noticed_at_once(toxiproxy_path, worl
         await world.link.admit(upstream.peer, 0)
         strike = await world.link.strike(Stall(), Downstream(upstream.peer, 10))
         os.kill(server.pid, signal.SIGKILL)
-        await client.ending(1)
+        await client.ending()
         with pytest.raises(ToxiproxyGoneError):
-            await strike.fired(5)
+            await strike.fired(PATIENCE_S)
         with pytest.raises(ToxiproxyGoneError):
             await world.link.strike(Cut(), Downstream(upstream.peer, 10))
         assert not await network.alive()
@@ -298,6 +301,6 @@ async def test_who_leaves_while_the_server_is_asked_for_its_count_spoils_no_proo
         while not gone(me):
             pass
         assert got == [b"c" * 10, b""]
-        proof = await strike.fired(5)
+        proof = await strike.fired(PATIENCE_S)
         assert proof is not None
         assert "the server counted 10 bytes" in proof.how

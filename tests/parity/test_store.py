@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.parity.conftest import PATIENCE_S
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.inject.injector import Injector
@@ -30,13 +31,15 @@ class Client:
         self.host, _, self.port = url.removeprefix("tcp://").partition(":")
         self.writer: asyncio.StreamWriter | None = None
 
-    async def ask(self, sql: str) -> Any:
-        """The rows, or in one word what became of them."""
+    async def ask(self, sql: str, struck: Callable[[], Awaitable[None]] | None = None) -> Any:
+        """The rows, or in one word what became of them; silence counts once the fault has `struck`."""
         try:
             if self.writer is None:
                 self.reader, self.writer = await asyncio.open_connection(self.host, int(self.port))
             self.writer.write(json.dumps({"sql": sql}).encode() + b"\n")
-            line = await asyncio.wait_for(self.reader.readline(), SILENCE_S)
+            if struck is not None:
+                await struck()
+            line = await asyncio.wait_for(self.reader.readline(), PATIENCE_S if struck is None else SILENCE_S)
         except TimeoutError:
             return self.lost("silence")
         except ConnectionRefusedError:
@@ -90,8 +93,15 @@ async def test_a_query_meets_its_fault_and_the_next_one_does_not(
 ):
     """Counted in the turn; a refused query was never asked."""
     async with opened(network, fault) as (history, client):
-        assert [await client.ask(f"SELECT {n}") for n in (1, 2, 3)] == expected
-        await asyncio.sleep(0.1)
+
+        async def struck() -> None:
+            async with asyncio.timeout(PATIENCE_S):
+                while not list(history.of(FaultFired)):
+                    await asyncio.sleep(0.01)
+
+        waits = [struck if it == "silence" else None for it in expected]
+        assert [await client.ask(f"SELECT {n}", wait) for n, wait in enumerate(waits, 1)] == expected
+        await struck()
     name = fault["do"] if isinstance(fault["do"], str) else next(iter(fault["do"]))
     assert [event.name for event in history.of(FaultFired)] == [name]
     asked = [event.number for event in history.of(StoreAsked)]

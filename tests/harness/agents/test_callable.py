@@ -182,7 +182,7 @@ async def test_a_cancelled_turn_leaves_nothing(spec_of, place):
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while carrying(place.run_id):
                 await asyncio.sleep(0.02)
         assert (await session.say("x", first=False)).answer == "awake"

@@ -27,9 +27,9 @@ AGENT = """
                 sys.exit("I am gone")
             for part in [] if text == "be silent" else text.split():
                 call("sendMessage", chat_id=7, text=part)
-                time.sleep(0.12)
+                time.sleep(0.05)
 """
-CHAT = {"start": ["{python}", "{here}/agent.py", "{chat_url}"], "quiet_s": 0.3}
+CHAT = {"start": ["{python}", "{here}/agent.py", "{chat_url}"], "quiet_s": 1.0}
 PATIENCE_S = 20.0
 
 

@@ -255,7 +255,7 @@ async def test_the_turn_does_not_wait_for_the_reply_to_an_abort(spec_of, place):
         async with open_agent(spec_of(http=http), place) as session:
             turn = asyncio.create_task(session.say("x", first=True))
             await until(place.cwd / "up")
-            await asyncio.wait_for(session.abort(), 1)
+            await asyncio.wait_for(session.abort(), PATIENCE_S)
             assert (await asyncio.wait_for(turn, PATIENCE_S)).answer == "stopped by you"
         over.set()
 

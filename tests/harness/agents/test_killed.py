@@ -62,7 +62,7 @@ CALLABLE = """
 
 async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: float = 1.0) -> None:
     """Send one signal to its whole tree, once the agent works."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (place.cwd / "up").exists():
             await asyncio.sleep(0.01)
     (place.cwd / "up").unlink()
@@ -73,21 +73,21 @@ async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: 
 
 
 @pytest.mark.parametrize(
-    ("how", "number", "ended", "code"),
+    ("how", "number", "grace_s", "ended", "code"),
     [
-        ("slow", signal.SIGKILL, "killed", -9),
-        ("slow", signal.SIGTERM, "killed", -15),
-        ("polite", signal.SIGTERM, "killed", 0),
-        ("deaf", signal.SIGTERM, "by itself", 0),
+        ("slow", signal.SIGKILL, 20, "killed", -9),
+        ("slow", signal.SIGTERM, 20, "killed", -15),
+        ("polite", signal.SIGTERM, 20, "killed", 0),
+        ("deaf", signal.SIGTERM, 0.1, "by itself", 0),
     ],
 )
 async def test_a_command_was_killed_if_it_ended_by_the_signal(
-    spec_of: Any, place: Any, how: str, number: signal.Signals, ended: str, code: int
+    spec_of: Any, place: Any, how: str, number: signal.Signals, grace_s: float, ended: str, code: int
 ):
     """An agent that handles it and ends soon counts too; an agent that goes on does not."""
     async with open_agent(spec_of(COMMAND), place) as session:
         saying = asyncio.create_task(session.say(how, first=True))
-        await hit(session, place, number)
+        await hit(session, place, number, grace_s=grace_s)
         outcome = await saying
         assert (outcome.ended, outcome.exit_code) == (ended, code)
         assert (await session.say("fast", first=False)).answer == "answer\n"

@@ -67,7 +67,7 @@ async def test_the_answer_is_what_it_prints_and_the_error_what_it_logs(spec_of, 
 
 @pytest.mark.parametrize(
     ("before_s", "after_s", "answer", "least_s", "most_s"),
-    [(1.0, 0.0, "stdout", 0.0, 1.0), (0.0, 0.3, "jsonl:said", 0.3, 30.0), (0.0, 0.0, "file:answer", None, None)],
+    [(3.0, 0.0, "stdout", 0.0, 3.0), (0.0, 0.3, "jsonl:said", 0.3, 30.0), (0.0, 0.0, "file:answer", None, None)],
 )
 async def test_the_time_after_the_answer_begins_when_it_is_out(
     spec_of, place, before_s, after_s, answer, least_s, most_s

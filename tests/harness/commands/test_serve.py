@@ -14,6 +14,7 @@ import pytest
 from wedgehog.harness.commands.serve import fast_loop, serve
 from wedgehog.harness.scenario.document import BadFileError
 
+PATIENCE_S, SILENCE_S = 20.0, 0.3
 SCRIPT = """\
 replies:
   - {when: {user: weather}, reply: [{text: It is 21 degrees.}]}
@@ -34,7 +35,7 @@ async def serving(path: Path, **options: Any) -> AsyncIterator[tuple[str, int]]:
     said: asyncio.Queue[str] = asyncio.Queue()
     task = asyncio.create_task(serve(path, "127.0.0.1", 0, **{"strict": True, "say": said.put_nowait, **options}))
     getting = asyncio.create_task(said.get())
-    await asyncio.wait({task, getting}, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({task, getting}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
     getting.cancel()
     if task.done():
         await task
@@ -46,8 +47,8 @@ async def serving(path: Path, **options: Any) -> AsyncIterator[tuple[str, int]]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def ask(address: tuple[str, int], text: str, wait_s: float = 5.0, **more: Any) -> tuple[bytes, str]:
-    """What comes, and how it ends: fin, rst or silence."""
+async def ask(address: tuple[str, int], text: str, silent_after: int | None = None, **more: Any) -> tuple[bytes, str]:
+    """What comes, and how it ends: fin, rst, or silence after so many bytes of the body."""
     messages = [{"role": "user", "content": text}]
     body = json.dumps({"model": "m", "max_tokens": 100, "messages": messages, **more}).encode()
     reader, writer = await asyncio.open_connection(*address)
@@ -57,7 +58,8 @@ async def ask(address: tuple[str, int], text: str, wait_s: float = 5.0, **more: 
     got = b""
     try:
         while True:
-            data = await asyncio.wait_for(reader.read(65536), wait_s)
+            silent = silent_after is not None and len(got.partition(b"\r\n\r\n")[2]) >= silent_after
+            data = await asyncio.wait_for(reader.read(65536), SILENCE_S if silent else PATIENCE_S)
             if not data:
                 return got, "fin"
             got += data
@@ -96,7 +98,7 @@ async def test_a_lines_wire_fault_strikes_its_reply_to_the_byte(script: Any, tex
     """Ten bytes of the body, then the fault; the next request gets it too, and other lines do not."""
     async with serving(script()) as address:
         for _ in range(2):
-            got, how = await ask(address, text, wait_s=0.5)
+            got, how = await ask(address, text, 10 if end == "silence" else None)
             assert (len(got.partition(b"\r\n\r\n")[2]), how) == (10, end)
         assert b"It is 21 degrees." in (await ask(address, "weather"))[0]
 

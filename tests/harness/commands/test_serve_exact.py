@@ -176,12 +176,13 @@ async def test_a_faulty_reply_is_forgotten_when_its_client_has_gone(llm: Provide
     for session in ("never", "cut short") * 5:
         async with Client(llm, "anthropic", session) as client:
             await client.ask(0)
-        await asyncio.sleep(0.02)
-    assert len(llm._faulty._replies) <= 2
+    async with asyncio.timeout(PATIENCE_S):
+        while len(llm._faulty._replies) > 2:
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize("byte", [None, 20])
-@pytest.mark.parametrize("fault", [{"do": {"down": 0.2}}, {"do": "refuse", "heal": {"after_s": 0.2}}])
+@pytest.mark.parametrize("fault", [{"do": {"down": 1}}, {"do": "refuse", "heal": {"after_s": 1}}])
 async def test_a_link_that_goes_down_comes_back(llm: Provider, fault: dict[str, Any], byte: int | None):
     """No connection is accepted meanwhile, except by the admin API; then everything is as before."""
     at = {} if byte is None else {"at": {"byte": byte}}
@@ -192,7 +193,7 @@ async def test_a_link_that_goes_down_comes_back(llm: Provider, fault: dict[str, 
     with pytest.raises(ConnectionRefusedError):
         async with Client(llm, "anthropic", "falls"):
             pass
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
                 async with Client(llm, "anthropic", "falls") as client:

@@ -8,6 +8,8 @@ import pytest
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.stdio_proxy.session import Direction, StdioServer
 
+PATIENCE_S = 20.0
+
 
 class Recorder:
     """Records the pipes' events."""
@@ -42,7 +44,7 @@ async def test_a_wrong_secret_gets_no_link(word: str):
         host, port, _ = server.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"{word}\n".encode("latin-1"))
-        assert await asyncio.wait_for(reader.read(), 5) == b""
+        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
         writer.close()
         assert watcher.events == [] and network._links == []
 
@@ -54,10 +56,10 @@ async def test_a_connection_that_ends_early_leaves_no_link_open():
         host, port, secret = server.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"open {secret} db 1 2 3\n".encode())
-        links = (await asyncio.wait_for(reader.readline(), 5)).split()
+        links = (await asyncio.wait_for(reader.readline(), PATIENCE_S)).split()
         assert links[0] == b"links" and len(links) == 3
         writer.close()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while network._links[0]._server is not None:
                 await asyncio.sleep(0.005)
         assert watcher.events == []
@@ -96,7 +98,7 @@ async def test_a_stop_that_comes_after_the_pipe_has_closed_is_never_reached_eith
     """A pipe may close before a fault is armed on it; the wait must end, or it blocks others."""
     direction.close(3)
     assert direction.stop(10).reached.result() is None
-    async with asyncio.timeout(5), direction.held() as where:
+    async with asyncio.timeout(PATIENCE_S), direction.held() as where:
         assert where is None
 
 
@@ -107,9 +109,9 @@ async def test_a_pipe_that_ends_while_it_is_opened_is_reported_as_opened_and_clo
         host, port, secret = server.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"open {secret} db 1 1 2\n".encode())
-        await asyncio.wait_for(reader.readline(), 5)
+        await asyncio.wait_for(reader.readline(), PATIENCE_S)
         writer.write(b"child 2 3 4\nexit 0\nclosed 0 0\n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             while len(watcher.events) < 2:
                 await asyncio.sleep(0.005)
         writer.close()

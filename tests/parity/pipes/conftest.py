@@ -13,11 +13,10 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.parity.conftest import PATIENCE_S
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.stdio_proxy.launch import ARGV
 from wedgehog.harness.stdio_proxy.session import StdioServer, StdioSession
-
-PATIENCE_S = 10.0
 
 
 async def nothing(pipe: StdioSession) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.parity.conftest import PATIENCE_S
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.wire.cut import Cut
 from wedgehog.harness.faults.wire.slow import Drip, Latency
@@ -21,6 +22,7 @@ from wedgehog.harness.stdio_proxy.session import StdioSession, StreamName
 
 ROUNDS = 100
 AT = 1000
+SILENCE_S = 0.4
 KINDS = {"stall": Stall(), "fin": Cut("fin"), "rst": Cut("rst")}
 
 TALKER = """
@@ -66,13 +68,13 @@ def armed(rig: Any, way: StreamName, fault: WireFault, at: int) -> "asyncio.Futu
     return done
 
 
-async def seen(tool: Any) -> tuple[bytes, str, int | None]:
-    """What an agent sees: bytes, then silence or the end, the effect of a write, and the exit."""
+async def seen(tool: Any, lives: bool) -> tuple[bytes, str, int | None]:
+    """What an agent sees: `AT` bytes or more, then silence or the end, the effect of a write, and the exit."""
     got = b""
     while True:
         try:
-            # (The first bytes come when Python has started.)
-            data = await asyncio.wait_for(tool.process.stdout.read(4096), 0.4 if got else 10)
+            wait_s = SILENCE_S if lives and len(got) >= AT else PATIENCE_S
+            data = await asyncio.wait_for(tool.process.stdout.read(4096), wait_s)
         except TimeoutError:
             ending = "silence"
             break
@@ -80,13 +82,14 @@ async def seen(tool: Any) -> tuple[bytes, str, int | None]:
             ending = "end"
             break
         got += data
-    await asyncio.sleep(0.1)
-    if tool.process.returncode is None:
-        tool.write(b"go on")
-        try:
-            await asyncio.wait_for(tool.exits(), 0.6)
-        except TimeoutError:
-            return got, ending, None
+    if not lives:
+        return got, ending, await tool.exits()
+    assert tool.process.returncode is None
+    tool.write(b"go on")
+    try:
+        await asyncio.wait_for(tool.exits(), SILENCE_S if ending == "silence" else PATIENCE_S)
+    except TimeoutError:
+        return got, ending, None
     return got, ending, tool.process.returncode
 
 
@@ -95,15 +98,16 @@ async def test_a_fault_looks_like_a_process_that_really_does_it(rigs: Any, netwo
     """The same bytes, end or silence, and exit as a process that hangs, closes its output, or is killed."""
     async with rigs(network, resets=ending == "rst") as rig:
         fault = armed(rig, "out", KINDS[ending], AT)
-        mine = await seen(await rig.python(TALKER, stderr=asyncio.subprocess.DEVNULL))
+        lives = ending != "rst"
+        mine = await seen(await rig.python(TALKER, stderr=asyncio.subprocess.DEVNULL), lives)
         # (A reset pipe is over at once, and its links with it: the injector waits for the proof before they close.)
-        proof = None if ending == "rst" else await (await fault).fired(5)
+        proof = await (await fault).fired(PATIENCE_S) if lives else None
         rig.way = "bare"
         code = f"import os; said = bytes(i % 251 for i in range(5000)); {REAL[ending]}"
-        real = await seen(await rig.python(code, stderr=asyncio.subprocess.DEVNULL))
+        real = await seen(await rig.python(code, stderr=asyncio.subprocess.DEVNULL), lives)
         assert mine == real
         assert len(mine[0]) == AT
-        assert proof is not None or ending == "rst"
+        assert proof is not None or not lives
 
 
 @pytest.mark.parametrize("ending", KINDS)
@@ -112,7 +116,7 @@ async def test_the_tool_runs_on_after_a_stall_and_a_fin_and_notices_a_reset(rigs
     async with rigs(network, resets=ending == "rst") as rig:
         armed(rig, "out", KINDS[ending], AT)
         tool = await rig.python(TALKER, stderr=asyncio.subprocess.PIPE)
-        assert await asyncio.wait_for(tool.process.stderr.readline(), 5) == b"lives\n"
+        assert await asyncio.wait_for(tool.process.stderr.readline(), PATIENCE_S) == b"lives\n"
         command = psutil.Process(tool.pipe.child)
         if ending == "rst":
             await rig.until(lambda: not command.is_running() or command.status() == psutil.STATUS_ZOMBIE)
@@ -146,11 +150,11 @@ async def test_a_reset_does_not_kill_a_tool_that_does_not_use_its_pipes(rigs: An
 @pytest.mark.parametrize(("ending", "heard"), [("stall", "nothing"), ("fin", "the end")])
 async def test_a_fault_of_its_input_lets_n_bytes_through(rigs: Any, network: Any, ending: str, heard: str):
     """Its stdin carries n bytes, then silence or the end; its output is unchanged."""
-    patience_s = 1 if heard == "nothing" else 10
+    patience_s = 1 if heard == "nothing" else PATIENCE_S
     code = f"""
 import os, select
 got = b""
-while select.select([0], [], [], {patience_s} if len(got) >= 300 else 10)[0]:
+while select.select([0], [], [], {patience_s} if len(got) >= 300 else {PATIENCE_S})[0]:
     data = os.read(0, 4096)
     got += data
     if not data:
@@ -224,7 +228,7 @@ async def test_a_stall_that_is_healed_ends_as_a_cut(rigs: Any, network: Any):
         assert await tool.read(10) == b"0123456789"
         assert await tool.silent(0.3)
         assert tool.process.returncode is None, "what a stalled tool has to say has not arrived: it is not over"
-        assert await (await fault).fired(5) is not None
+        assert await (await fault).fired(PATIENCE_S) is not None
         await (await fault).heal()
         assert (await tool.rest(), await tool.exits()) == (b"", 5)
 
@@ -274,7 +278,7 @@ async def _ends(rig: Any, tool: Any, at: int, ending: str) -> tuple[int, str]:
     """How many bytes came, and what followed."""
     got = 0
     while True:
-        wait_s = 5 if ending != "stall" or got < at else 0.05
+        wait_s = PATIENCE_S if ending != "stall" or got < at else 0.05
         try:
             data = await asyncio.wait_for(tool.process.stdout.read(1 << 16), wait_s)
         except TimeoutError:
@@ -302,7 +306,7 @@ async def test_a_link_that_dies_by_itself_is_our_trouble(rigs: Any, network: Any
         await tool.read(5)
         out = tool.pipe.ways["out"]
         await out.link.close()
-        assert await asyncio.wait_for(out.ended, 5) == ("fin", 5)
+        assert await asyncio.wait_for(out.ended, PATIENCE_S) == ("fin", 5)
 
 
 async def test_pipe_and_command_carry_the_runs_mark_though_the_agent_removed_it(rigs: Any, network: Any, tmp_path: Any):
@@ -337,9 +341,9 @@ asyncio.run(main())
 
     argv = [sys.executable, "-c", code, *ARGV, "--", "/bin/sleep", "600"]
     harness = await asyncio.create_subprocess_exec(*argv, stdout=asyncio.subprocess.PIPE)
-    proxy, tool = map(psutil.Process, map(int, (await asyncio.wait_for(harness.stdout.readline(), 10)).split()))
+    proxy, tool = map(psutil.Process, map(int, (await asyncio.wait_for(harness.stdout.readline(), PATIENCE_S)).split()))
     harness.kill()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         for process in (proxy, tool):
             while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
                 await asyncio.sleep(0.01)
