@@ -284,8 +284,17 @@ def _session_class(spec: AgentSpec) -> type[Session]:
         if not extra:
             raise
         how = f"pip install 'wedgehog[{extra}]'"
-        raise AgentError(f"{spec.path}: `{spec.kind}` needs the package {missing.name}: {how}") from None
+        raise AgentError(f"`{spec.kind}` needs the package {missing.name}: {how}") from None
     return cast("type[Session]", getattr(found, name))
+
+
+def missing_package(spec: AgentSpec) -> str:
+    """Say which package is missing that this kind of agent needs; empty without one."""
+    try:
+        _session_class(spec)
+    except AgentError as missing:
+        return str(missing)
+    return ""
 
 
 @asynccontextmanager

@@ -1,35 +1,78 @@
-"""Find programs, scripts and modules of a spec that do not exist, before anything is started."""
+"""Find programs, scripts, modules and packages of a spec that do not exist, before anything is started."""
 
 import os
+import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from wedgehog.harness.agents.backend_links import check_backends
+from wedgehog.harness.agents.base import AgentError, missing_package
+from wedgehog.harness.agents.callable_python import check_pythons
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
-from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports
+
+_SOURCE = re.compile(r"[\w./-]+\.(py|js|mjs|ts|sh)")
+
+
+class ProgramError(AgentError, ValueError):
+    """Agents cannot be started: a line for each."""
+
+
+def check_agents(specs: Iterable[AgentSpec]) -> None:
+    """Look for what each agent is started with, and for the servers behind its `links`.
+
+    Errors: ProgramError; PythonError if a callable cannot run in the Python that its spec names; BackendError if a
+    server does not answer.
+    """
+    known = {spec.path: spec for spec in specs}.values()
+    if missing := list(filter(None, map(what_is_missing, known))):
+        raise ProgramError("\n".join(missing))
+    check_pythons(known)
+    check_backends(known)
 
 
 def what_is_missing(spec: AgentSpec) -> str:
-    """Name the spec's program, script or module that does not exist, empty without one; the rest a run can show."""
+    """Name the spec's program, script, module or package that does not exist; empty without one."""
     return next((f"{spec.path}: {says}" for says in _missing(spec)), "")
 
 
 def _missing(spec: AgentSpec) -> Iterator[str]:
+    """What no run can change. A file that a run makes in its own folders is not known yet."""
+    if says := missing_package(spec):
+        yield says
+    for key, line in _command_lines(spec).items():
+        words = [_filled(part, spec) for part in line]
+        new = "resume" not in key and key != "wake_up"
+        yield from (f"{key}: {says}" for says in _gone(words, spec, new=new))
+    if spec.callable and spec.python is None and not _can_be_imported(_filled(spec.callable, spec), spec):
+        yield f"callable: there is no module {spec.callable.rpartition(':')[0]!r}"
+
+
+def _command_lines(spec: AgentSpec) -> Mapping[str, Sequence[str]]:
+    """Each command line by its key."""
     lines = {"command": spec.command, "resume": spec.resume, "wake_up": spec.wake_up}
     parts = {key: getattr(spec, key) for key in ("http", "chat", "lines", "acp", "tui")}
     for step in ("start", "resume"):
         lines |= {f"{key}: {step}": getattr(part, step, None) for key, part in parts.items()}
-    for key, line in lines.items():
-        program, *rest = [_filled(part, spec) for part in line or ("",)]
-        if program and "{" not in program and (searched := _searched_in_vain(program, spec)) is not None:
-            yield f"{key}: there is no program {program!r}{searched}"
-        script = next((part for part in rest if not part.startswith("-")), "")
-        if INTERPRETERS.fullmatch(Path(program).name) and _is_gone(script):
-            yield f"{key}: there is no file {script!r}"
-    if spec.callable and spec.python is None and not _can_be_imported(_filled(spec.callable, spec), spec):
-        yield f"callable: there is no module {spec.callable.rpartition(':')[0]!r}"
+    return {key: line for key, line in lines.items() if line}
+
+
+def _gone(words: Sequence[str], spec: AgentSpec, *, new: bool) -> Iterator[str]:
+    """What a command line names in vain; with `new` it is the first one in the run's working folder."""
+    program, *rest = words
+    if "{" not in program and (searched := _searched_in_vain(program, spec, new=new)) is not None:
+        yield f"there is no program {program!r}{searched}"
+    if not INTERPRETERS.fullmatch(Path(program).name):
+        return
+    script = next((part for part in rest if not part.startswith("-")), "")
+    if Path(script).is_absolute():
+        if "{" not in script and not Path(script).is_file():
+            yield f"there is no file {script!r}"
+    elif new and rest[:1] == [script] and _SOURCE.fullmatch(script) and not _comes_with(script, spec):
+        yield f"there is no file {script!r}{_in_working_folder(script, spec)}"
 
 
 def _filled(part: str, spec: AgentSpec) -> str:
@@ -41,22 +84,33 @@ def _filled(part: str, spec: AgentSpec) -> str:
     return part
 
 
-def _is_gone(file: str) -> bool:
-    return "{" not in file and Path(file).is_absolute() and not Path(file).is_file()
-
-
-def _searched_in_vain(program: str, spec: AgentSpec) -> str | None:
-    """The folders in which a program was not found; None if it was found, or if only the run can show it."""
+def _searched_in_vain(program: str, spec: AgentSpec, *, new: bool) -> str | None:
+    """Where a program was not found, as words; None if it was found, or if only the run can show it."""
+    if Path(program).is_absolute():
+        return None if shutil.which(program) else ""
     if os.sep in program:
-        return "" if Path(program).is_absolute() and shutil.which(program) is None else None
+        return _in_working_folder(program, spec) if new and not _comes_with(program, spec) else None
     own = path_of(spec.install, spec.runtime) if spec.runtime and spec.install else ()
-    path = os.pathsep.join([*map(str, own), os.environ.get("PATH", os.defpath)])
-    return None if "PATH" in spec.env or shutil.which(program, path=path) else f" in {path}"
+    usual = os.pathsep.join([*map(str, own), os.environ.get("PATH", os.defpath)])
+    path = _filled(spec.env.get("PATH", usual), spec)
+    return None if "{" in path or shutil.which(program, path=path) else f" in {path}"
+
+
+def _comes_with(file: str, spec: AgentSpec) -> bool:
+    """Whether a relative file may be in the agent's working folder when it is started the first time."""
+    copied = folder_of(spec)
+    return bool(spec.files) or (copied is not None and (copied / file).exists())
+
+
+def _in_working_folder(file: str, spec: AgentSpec) -> str:
+    name = file.removeprefix("./")
+    hint = f": write {{here}}/{name}" if (spec.here / name).is_file() else "; {here} is the folder of this file"
+    return f" in the agent's working folder, which is new in each run{hint}"
 
 
 def _can_be_imported(target: str, spec: AgentSpec) -> bool:
     name = target.rpartition(":")[0]
     if name.endswith(".py"):
-        return not _is_gone(name)
+        return "{" in name or not Path(name).is_absolute() or Path(name).is_file()
     elsewhere = "PYTHONPATH" in {*spec.env, *spec.inherit_env}
     return elsewhere or what_imports(target, [str(spec.here)]).entry is not None

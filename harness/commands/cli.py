@@ -137,6 +137,7 @@ def init(
             "stays, by lines, by ACP, in a terminal. Default: as the project suggests, else `command`.",
         ),
     ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take what the project suggests.")] = False,
 ) -> None:
     """Write a first agent spec.
 
@@ -149,19 +150,20 @@ def init(
         if file.exists():
             raise ValueError(f"{file}: exists already; it is not overwritten")
         found = propose(Path.cwd())
-        name = answered("What is the agent called?", name, first.wrong_name, found.name)
+        ask = partial(answered, asks=not yes)
+        name = ask("What is the agent called?", name, first.wrong_name, found.name)
         wires = f"Which wire format does it speak ({', '.join(first.WIRES)})?"
-        wire = answered(wires, wire, first.wrong_wire, found.wire)
+        wire = ask(wires, wire, first.wrong_wire, found.wire)
         kind, proposed = first.chosen(kind, command, found)
         if proposed:
             err.print(f"wedgehog: {found.because} suggests: {proposed}", markup=False)
         asked = first.ASKS.get(kind, "Its command line:")
-        command = answered(asked, command, partial(first.wrong_answer_to, kind), proposed)
+        command = ask(asked, command, partial(first.wrong_answer_to, kind), proposed)
         if kind in ("acp", "callable", "http"):
             resume = ""
         elif resume or (resume is None and sys.stdin.isatty()):
             again = "And for the next message on the same session (empty: the same)?"
-            resume = answered(again, resume or "", partial(first.wrong_resume, kind), "")
+            resume = ask(again, resume or "", partial(first.wrong_resume, kind), "")
         prompt = found.prompt if command == proposed else ""
         text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind, found.python, prompt)
         file.write_text(text, encoding="utf-8")

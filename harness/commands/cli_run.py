@@ -185,13 +185,11 @@ def play_campaign(
     cluster: str | None = None,
 ) -> NoReturn:
     """Play a campaign, print its report and exit with its code, or with that of the gate."""
-    from wedgehog.harness.agents.backend_links import check_backends
-    from wedgehog.harness.agents.callable_python import check_pythons
+    from wedgehog.harness.agents.missing import check_agents
     from wedgehog.harness.run.exit_code import exit_code
     from wedgehog.reports.facts import keep_facts
 
-    check_backends(entry.agent for entry in entries)
-    check_pythons(entry.agent for entry in entries)
+    check_agents(entry.agent for entry in entries)
     runs = len(entries) - len(resumed.finished if resumed else ())
     with open_progress(runs, err, quiet=output.quiet) as progress:
         campaign = _campaign(cluster)(entries, options, progress, progress.say, resumed, keep_facts)

@@ -145,8 +145,10 @@ def report(findings: Iterable[CheckFinding]) -> NoReturn:
     raise typer.Exit(0 if well else 1)
 
 
-def answered(question: str, given: str, wrong: Callable[[str], str], default: str | None = None) -> str:
-    """Return the option's value, else ask until `wrong` returns no error. Errors: ValueError."""
+def answered(
+    question: str, given: str, wrong: Callable[[str], str], default: str | None = None, *, asks: bool = True
+) -> str:
+    """Return the option's value, else ask until `wrong` returns no error; without `asks`, the default. ValueError."""
 
     def valid(text: str) -> str:
         if said := wrong(text.strip()):
@@ -155,11 +157,15 @@ def answered(question: str, given: str, wrong: Callable[[str], str], default: st
 
     if given:
         return valid(given)
+    if not asks:
+        if default is None:
+            raise ValueError(f"nothing in this folder suggests an answer: {question} Give it as an option")
+        return default
     try:
         return str(typer.prompt(question, default=default, err=True, prompt_suffix=" ", value_proc=valid))
     except typer.Abort:
         err.print()
-        said = "nobody answers on stdin: give --name, --wire and --command (--resume is optional)"
+        said = "nobody answers on stdin: give --yes, or --name, --wire and --command (--resume is optional)"
         raise ValueError(said) from None
 
 

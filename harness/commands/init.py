@@ -136,23 +136,24 @@ def spec_text(
 ) -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file.
 
-    `python` is the Python for a callable; empty for ours. `prompt` is that of an agent in lines of text.
+    `python` is that of the project's own environment; empty for ours. `prompt` is that of an agent in lines of text.
     """
     spec: dict[str, object] = {"name": name, "wire": wire}
+    own = _there(python, Path(file).resolve().parent) if python else ""
     if kind == "callable":
-        own = {"python": _there(python, Path(file).resolve().parent)} if python else {}
-        spec |= {"callable": _function(file, start.strip()), **own, "env": dict(WIRES[wire][0])}
+        named = {"python": own} if own else {}
+        spec |= {"callable": _function(file, start.strip()), **named, "env": dict(WIRES[wire][0])}
     else:
-        spec |= _started(file, start, resume, kind, prompt) | {"env": _env(start, resume) | WIRES[wire][0]}
+        spec |= _started(file, start, resume, kind, prompt, own or "{python}")
+        spec["env"] = _env(start, resume) | WIRES[wire][0]
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
-    return (
-        HEAD.replace("{file}", file) + _guessed(kind, prompt) + (OWN_PYTHON if "python" in spec else "") + body + HINTS
-    )
+    note = OWN_PYTHON if own and own in body else ""
+    return HEAD.replace("{file}", file) + _guessed(kind, prompt) + note + body + HINTS
 
 
-def _started(file: str, start: str, resume: str, kind: InitKind, prompt: str) -> dict[str, object]:
+def _started(file: str, start: str, resume: str, kind: InitKind, prompt: str, python: str) -> dict[str, object]:
     lines = {"start" if kind != "command" else "command": start, "resume": resume}
-    given = {key: _seen_from(file, words) for key, line in lines.items() if (words := _split(line)[1])}
+    given = {key: _seen_from(file, words, python) for key, line in lines.items() if (words := _split(line)[1])}
     return dict(given) if kind == "command" else {kind: {**given, **_guesses(kind, prompt)}}
 
 
@@ -188,11 +189,11 @@ def _split(line: str) -> tuple[dict[str, str], list[str]]:
     return dict(word.split("=", 1) for word in given), words[len(given) :]
 
 
-def _seen_from(file: str, argv: list[str]) -> list[str]:
-    """Rewrite relative paths from the spec's folder: the agent has its own working folder."""
+def _seen_from(file: str, argv: list[str], python: str) -> list[str]:
+    """Rewrite relative paths from the spec's folder: the agent has its own working folder. `python` is the program."""
     folder = Path(file).resolve().parent
     source = re.compile(r"[\w./~-]+\.(py|js|mjs|ts|sh)")
-    first = "{python}" if argv[0] in ("python", "python3") else argv[0]
+    first = python if argv[0] in ("python", "python3") else argv[0]
     named = [first if "/" not in first else _there(first, folder)]
     return [*named, *(_there(word, folder) if source.fullmatch(word) else word for word in argv[1:])]
 

@@ -34,6 +34,8 @@ SERVICES: Final = {
 }
 ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "run", "index", "repl")
 """The usual names of the file that starts an agent, the likeliest first."""
+ENVIRONMENTS: Final = (".venv", "venv")
+"""The usual names of the folder of a project's own environment."""
 _MOST_FILES, _MOST_BYTES = 300, 200_000
 _WORDS: Final = ("message", "prompt", "text", "question", "query", "user_input")
 
@@ -57,15 +59,21 @@ def propose(folder: Path) -> Proposal:
     """Read the project in a folder; a file that cannot be read is left out."""
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
-    kind, command, because = next(_starts(project, sources), (Proposal.kind, None, ""))
+    kind, command, because = next(_starts(project, sources, folder), (Proposal.kind, None, ""))
     tree = _parsed(sources[Path(because)]) if kind == "lines" else None
     prompt = prompt_of(tree) if tree else ""
     return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), prompt)
 
 
 def _python(folder: Path) -> str:
-    ours, python = (folder / ".venv").resolve() == Path(sys.prefix).resolve(), Path(".venv/bin/python")
-    return str(python) if not ours and os.access(folder / python, os.X_OK) else ""
+    own = (name for name in ENVIRONMENTS if (folder / name).resolve() != Path(sys.prefix).resolve())
+    return next((python for name in own if os.access(folder / (python := f"{name}/bin/python"), os.X_OK)), "")
+
+
+def _installed(script: str, folder: Path) -> str:
+    """A program of the project, by its path if it is installed in the project's own environment."""
+    places = (f"{name}/bin/{script}" for name in ENVIRONMENTS)
+    return next((place for place in places if os.access(folder / place, os.X_OK)), script)
 
 
 def _sources(folder: Path) -> Iterator[tuple[Path, str]]:
@@ -91,7 +99,7 @@ def _wire(texts: Iterable[str]) -> str:
     return found.most_common(1)[0][0] if found else Proposal.wire
 
 
-def _starts(project: dict[str, Any], sources: dict[Path, str]) -> Iterator[tuple[InitKind, str, str]]:
+def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> Iterator[tuple[InitKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
     trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
     for path, tree in trees.items():
@@ -99,7 +107,7 @@ def _starts(project: dict[str, Any], sources: dict[Path, str]) -> Iterator[tuple
             if made_by in SERVICES:
                 yield "http", SERVICES[made_by].format(module=_module(path), app=app), str(path)
     for script in mapped(project.get("scripts")):
-        yield "command", f"{script} {{message}}", "pyproject.toml"
+        yield "command", f"{_installed(script, folder)} {{message}}", "pyproject.toml"
     for path, text in sources.items():
         if _rank(path) < len(ENTRIES) and path in trees:
             yield from _program(path.as_posix(), text, trees[path])

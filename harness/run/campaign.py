@@ -12,12 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from wedgehog.harness.agents.backend_links import check_backends
-from wedgehog.harness.agents.callable_python import check_pythons
-from wedgehog.harness.agents.missing import what_is_missing
+from wedgehog.harness.agents.missing import check_agents
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
-from wedgehog.harness.network.choose import Mode, choose_network
+from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
@@ -121,8 +119,11 @@ class Campaign:
 
     @contextlib.asynccontextmanager
     async def _open(self, agents: Sequence[AgentSpec]) -> AsyncIterator[Network]:
-        """The network, and a watchdog process over everything that is started meanwhile."""
-        mode = self._mode(agents)
+        """The network, and a watchdog process over everything that is started meanwhile. Errors: see `check_agents`.
+
+        Without agents the caller chooses them later.
+        """
+        check_agents(agents)
         if not self._cpu.counts:
             self.say("this system does not tell how long a process waits for a processor: keep the machine quiet")
         with (
@@ -133,7 +134,7 @@ class Campaign:
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"
-                async with self._cpu, self._network(mode, env, log) as network:
+                async with self._cpu, self._network(env, log) as network:
                     self._describe(network)
                     yield network
             finally:
@@ -141,27 +142,14 @@ class Campaign:
                 end_all(lambda: carrying(self.mark), threading.Event().wait)
 
     @contextlib.asynccontextmanager
-    async def _network(self, mode: Mode, env: dict[str, str], log: Path) -> AsyncIterator[Network]:
+    async def _network(self, env: dict[str, str], log: Path) -> AsyncIterator[Network]:
         """The campaign's network; in the simulated world each run opens its own, and this one only names it."""
         if self._simulates:
             async with open_sim_player(self.mark, self.store.folder / "worker.log", self.options.plugins) as self._sim:
                 yield SimNetwork()
         else:
-            async with choose_network(mode, self.say, env=env, log=log) as network:
+            async with choose_network(self.options.network, self.say, env=env, log=log) as network:
                 yield network
-
-    def _mode(self, agents: Sequence[AgentSpec]) -> Mode:
-        """Say what agents lack before anything is fetched; if none of them can be started, nothing is fetched.
-
-        Without agents the caller chooses them later. Errors: BackendError if a server of an agent's `links` does not
-        answer, PythonError if a callable cannot run in the Python that its spec names.
-        """
-        check_backends(agents)
-        check_pythons(agents)
-        missing = [what_is_missing(agent) for agent in agents]
-        for says in dict.fromkeys(filter(None, missing)):
-            self.say(says)
-        return "embedded" if missing and all(missing) else self.options.network
 
     async def _entry(self, entry: Entry, network: Network) -> Judgement:
         control = await asyncio.shield(self._control(entry.agent, network))
@@ -251,7 +239,7 @@ class Campaign:
         return self._controls[key]
 
     async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
-        if why := self._why_not(agent) or what_is_missing(agent):
+        if why := self._why_not(agent):
             return ControlFacts(False, why)
         place = "control", f"{agent.family}-{agent.name}"
         if known := kept_control(self.store.run_folder(*place)):

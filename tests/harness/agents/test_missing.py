@@ -1,15 +1,17 @@
-"""Programs, scripts and modules of a spec that do not exist."""
+"""Programs, scripts, modules and packages of a spec that do not exist."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from wedgehog.harness.agents.missing import what_is_missing
+from wedgehog.harness.agents.missing import ProgramError, check_agents, what_is_missing
 from wedgehog.harness.agents.spec import load_spec
 
 SERVICE = {"url": "/", "body": {"message": "{message}"}}
+NEW = "in the agent's working folder, which is new in each run"
 
 
 @pytest.fixture
@@ -49,6 +51,26 @@ def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             "http: start: there is no program 'gone' in /usr/bin",
         ),
         ({"chat": {"start": ["gone"]}}, "chat: start: there is no program 'gone' in /usr/bin"),
+        (
+            {"command": ["gone", "{message}"], "env": {"PATH": "{here}/bin"}},
+            "command: there is no program 'gone' in HERE/bin",
+        ),
+        (
+            {"command": ["./gone", "{message}"]},
+            f"command: there is no program './gone' {NEW}; {{here}} is the folder of this file",
+        ),
+        (
+            {"command": ["./agent.py", "{message}"]},
+            f"command: there is no program './agent.py' {NEW}: write {{here}}/agent.py",
+        ),
+        (
+            {"command": ["{python}", "agent.py", "{message}"]},
+            f"command: there is no file 'agent.py' {NEW}: write {{here}}/agent.py",
+        ),
+        (
+            {"http": {"start": ["python3", "src/agent.py", "{port}"], **SERVICE}},
+            f"http: start: there is no file 'src/agent.py' {NEW}; {{here}} is the folder of this file",
+        ),
         ({"callable": "{here}/gone.py:call"}, "callable: there is no module '{here}/gone.py'"),
         ({"callable": "gone.py:call"}, "callable: there is no module '{here}/gone.py'"),
         ({"callable": "no_such_module.sub:call"}, "callable: there is no module 'no_such_module.sub'"),
@@ -64,10 +86,14 @@ def test_what_cannot_be_found_is_named_with_its_key(missing: Any, words: dict[st
     [
         {"command": ["{python}", "-S", "-E", "{here}/agent.py", "{message}"]},
         {"command": ["sh", "-c", "exec gone.py", "{message}"]},
-        {"command": ["./gone", "{message}"]},
+        {"command": ["./mine.py", "{message}"], "workdir": "{here}"},
+        {"command": ["{python}", "mine.py", "{message}"], "workdir": "{here}"},
+        {"command": ["{python}", "-m", "gone.py", "{message}"]},
+        {"command": ["{python}", "made.py", "{message}"], "files": {"made.py": "pass"}},
+        {"command": ["{python}", "{here}/agent.py", "{message}"], "resume": ["./made", "{message}"]},
+        {"command": ["gone", "{message}"], "env": {"PATH": "{home}/bin"}},
         {"command": ["{cwd}/gone", "{message}"]},
         {"command": ["{python}", "{session_dir}/gone.py", "{message}"]},
-        {"command": ["gone", "{message}"], "env": {"PATH": "{here}/bin"}},
         {"http": {"base": "http://127.0.0.1:1", **SERVICE}},
         {"callable": "{here}/agent.py:call"},
         {"callable": "mine:call"},
@@ -78,3 +104,29 @@ def test_what_cannot_be_found_is_named_with_its_key(missing: Any, words: dict[st
 def test_what_exists_or_only_the_run_can_show_is_not_missing(missing: Any, words: dict[str, Any]):
     """A file in the agent's own folder may exist by then."""
     assert missing(**words) == ""
+
+
+@pytest.mark.parametrize(("kind", "package", "extra"), [("acp", "acp", "acp"), ("tui", "pyte", "pty")])
+def test_a_package_that_this_kind_of_agent_needs_is_named_with_its_extra(
+    missing: Any, monkeypatch: pytest.MonkeyPatch, kind: str, package: str, extra: str
+):
+    for name in (package, f"wedgehog.harness.agents.{kind}", "wedgehog.harness.agents.acp_process"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, package, None)
+    ready = {"ready": "> "} if kind == "tui" else {}
+    says = missing(**{kind: {"start": ["{python}", "{here}/agent.py"], **ready}})
+    assert says == f"`{kind}` needs the package {package}: pip install 'wedgehog[{extra}]'"
+
+
+def test_all_agents_that_lack_something_are_named_at_once(tmp_path: Path):
+    """A line for each."""
+    specs = []
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(yaml.safe_dump({"name": name, "wire": "anthropic", "command": [f"/no/{name}", "{message}"]}))
+        specs.append(load_spec(path))
+    with pytest.raises(ProgramError) as wrong:
+        check_agents([*specs, specs[0]])
+    assert str(wrong.value).splitlines() == [
+        f"{tmp_path}/{name}.yaml: command: there is no program '/no/{name}'" for name in ("a", "b")
+    ]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.agents.missing import ProgramError
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.agents_check import check, findings
 from wedgehog.harness.commands.console import CheckFinding
@@ -279,10 +280,10 @@ async def test_what_is_missing_is_said_in_words(tmp_path: Path, code: str, spec:
 
 async def test_a_program_that_does_not_exist_is_named_with_the_place_where_it_was_looked_for(tmp_path: Path):
     """Nothing is played, and no file of ours is named."""
-    (finding,) = await looked(tmp_path, command=["no-such-program", "{message}"])
+    with pytest.raises(ProgramError) as wrong:
+        await looked(tmp_path, command=["no-such-program", "{message}"])
     path = os.environ["PATH"]
-    assert finding.says == f"{tmp_path}/mine.yaml: command: there is no program 'no-such-program' in {path}"
-    assert not finding.ok and not finding.optional
+    assert str(wrong.value) == f"{tmp_path}/mine.yaml: command: there is no program 'no-such-program' in {path}"
 
 
 CALM = """\

@@ -81,12 +81,27 @@ def test_a_mistake_is_one_line_and_exit_code_2(wedgehog: Wedgehog, words: list[s
     assert line.startswith("wedgehog: ") and said in line
 
 
+@pytest.mark.parametrize("command", [["run", "well.yaml", "--network", "embedded", "-a"], ["agents", "check"]])
+def test_a_program_that_does_not_exist_is_one_mistake_before_anything_is_played(
+    wedgehog: Wedgehog, tmp_path: Path, command: list[str]
+):
+    """Not an error of each scenario."""
+    (tmp_path / "gone.yaml").write_text(yaml.safe_dump(SPEC | {"command": ["no-such-program", "{message}"]}))
+    ran = wedgehog(*command, "gone.yaml")
+    (line,) = ran.stderr.splitlines()
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert line.startswith(f"wedgehog: {tmp_path}/gone.yaml: command: there is no program 'no-such-program' in ")
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize("words", [["init", "x.yaml"], ["init", "x.yaml", "--name", "a", "--wire", "ollama"]])
 def test_init_without_anybody_to_ask_names_the_options(wedgehog: Wedgehog, tmp_path: Path, words: list[str]):
     """Its stdin is at its end: exit code 2, and no file."""
     ran = wedgehog(*words)
     last = ran.stderr.splitlines()[-1]
-    assert last == "wedgehog: nobody answers on stdin: give --name, --wire and --command (--resume is optional)"
+    assert (
+        last == "wedgehog: nobody answers on stdin: give --yes, or --name, --wire and --command (--resume is optional)"
+    )
     assert ran.exit_code == 2 and not (tmp_path / "x.yaml").exists()
 
 

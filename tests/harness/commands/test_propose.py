@@ -145,3 +145,35 @@ def test_without_an_environment_of_its_own_a_project_has_no_python(tmp_path: Pat
     """A folder `.venv` alone is none."""
     (tmp_path / ".venv").mkdir()
     assert proposed(tmp_path).python == ""
+
+
+@pytest.mark.parametrize("name", [".venv", "venv"])
+def test_yes_takes_the_proposal_and_the_projects_own_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
+    """Nothing is asked; a program needs the packages of its project, as a function does."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bot.py").write_text(f"import anthropic, sys\nprint(sys.argv[1])\n{MAIN}")
+    venv.create(tmp_path / name, symlinks=True)
+    done = CliRunner().invoke(app, ["init", "--yes"], input="")
+    assert done.exit_code == 0, done.output
+    spec = load_spec(tmp_path / "agent.yaml")
+    assert (spec.wire, spec.command) == ("anthropic", (f"{{here}}/{name}/bin/python", "{here}/bot.py", "{message}"))
+    assert "the project's own environment" in (tmp_path / "agent.yaml").read_text()
+
+
+def test_yes_without_a_proposal_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Exit code 2, and no file; with the option it is enough."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["init", "-y"], input="")
+    assert done.exit_code == 2 and not (tmp_path / "agent.yaml").exists()
+    assert "nothing in this folder suggests an answer: Its command line" in done.stderr
+    assert CliRunner().invoke(app, ["init", "-y", "--command", "bot {message}"], input="").exit_code == 0
+
+
+def test_a_script_of_the_project_is_proposed_where_it_is_installed(tmp_path: Path):
+    """A shell that has not activated the environment finds it only there."""
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bot"\n[project.scripts]\nbot = "bot:main"\n')
+    assert proposed(tmp_path).command == "bot {message}"
+    script = tmp_path / ".venv" / "bin" / "bot"
+    script.parent.mkdir(parents=True)
+    script.touch(0o755)
+    assert proposed(tmp_path).command == ".venv/bin/bot {message}"

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.harness.agents.missing import ProgramError
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.events.turn import DeadlineHit
@@ -145,32 +146,23 @@ async def played(out: Path, *entries: Entry, **options: Any) -> tuple[Campaign, 
     return campaign, progress
 
 
-async def test_what_an_agent_lacks_is_said_before_a_network_is_fetched_for_it(
+async def test_what_an_agent_lacks_ends_a_campaign_before_a_network_is_fetched_for_it(
     entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Where no agent can be started none is fetched; where one can, the others are named first."""
-    said: list[str] = []
+    """Also where another agent could be played: its hours would be in vain if the comparison lacks one."""
 
     @contextlib.asynccontextmanager
-    async def choose(mode: str, *_: Any, **__: Any) -> AsyncIterator[EmbeddedNetwork]:
-        said.append(f"network: {mode}")
-        async with EmbeddedNetwork() as network:
-            yield network
-
-    async def verdicts(*entries: Entry) -> dict[str, str]:
-        campaign = Campaign(entries, Options(tmp_path / "runs", "toxiproxy"), Quiet(), said.append)
-        await campaign.play()
-        return {judgement.agent: judgement.verdict for judgement in campaign.judgements}
+    async def choose(*_: Any, **__: Any) -> AsyncIterator[EmbeddedNetwork]:
+        raise AssertionError("a network was opened")
+        yield
 
     monkeypatch.setattr("wedgehog.harness.run.campaign.choose_network", choose)
     gone = entry({"name": "gone", "command": ["no-such-program", "{message}"]})
     monkeypatch.setenv("PATH", "/usr/bin")
-    why = f"{gone.agent.path}: command: there is no program 'no-such-program' in /usr/bin"
-    assert await verdicts(gone) == {"gone": "error"}
-    assert said == [why, "network: embedded"]
-    said.clear()
-    assert await verdicts(gone, entry()) == {"gone": "error", "mine": "pass"}
-    assert said == [why, "network: toxiproxy"]
+    campaign = Campaign((entry(), gone), Options(tmp_path / "runs", "toxiproxy"), Quiet(), lambda line: None)
+    with pytest.raises(ProgramError) as wrong:
+        await campaign.play()
+    assert str(wrong.value) == f"{gone.agent.path}: command: there is no program 'no-such-program' in /usr/bin"
 
 
 async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(entry: Any, tmp_path: Path):
