@@ -16,7 +16,7 @@ from wedgehog.reports.played_cells import PlayedCell
 from wedgehog.reports.turn_bounds import Pair
 
 NUMBERS = (
-    *("paid_calls", "usd", "turn_s", "turn_least_s", "other_turns_s", "other_turns_least_s"),
+    *("unanswered", "paid_calls", "usd", "turn_s", "turn_least_s", "other_turns_s", "other_turns_least_s"),
     *("recovery_calls", "recovery_usd", "start_s", "start_least_s"),
 )
 
@@ -46,13 +46,23 @@ def alike_repeats(pairs: Iterable[Pair], *, better: bool) -> Iterator[AlikeRepea
             continue
         both_passed, both_failed = _passed(before) and _passed(after), _failed(before) and _failed(after)
         if both_passed:
-            yield AlikeRepeats(_only_passed(before), _only_passed(after))
+            passed = _only_passed(before), _only_passed(after)
+            yield AlikeRepeats(*passed, doubt=_of_answers(*passed, better=better))
         if both_failed:
             of = "failed repeats" if _passed(before) or _passed(after) else ""
             doubt = _of_violations(before, after, better=better)
             yield AlikeRepeats(_only_failed(before), _only_failed(after), of, doubt, failed=True)
         if not both_passed and not both_failed and before.decided and after.decided:
             yield AlikeRepeats(before, after, doubt=_of_results(before, after, better=better))
+
+
+def _of_answers(before: PlayedCell, after: PlayedCell, *, better: bool) -> str:
+    """An answer costs more than an error in its place, and takes longer; so less is not better, nor is more worse."""
+    if not before.unanswered or not after.unanswered:
+        return ""
+    if better:
+        return "it answers fewer messages now" if min(after.unanswered) > max(before.unanswered) else ""
+    return "it answers more messages now" if max(after.unanswered) < min(before.unanswered) else ""
 
 
 def _of_violations(before: PlayedCell, after: PlayedCell, *, better: bool) -> str:

@@ -15,7 +15,7 @@ from wedgehog.harness.scenario.mistake import BadValueError
 from wedgehog.reports.baseline_cell import TIMES, BaselineCell, Number, Strict
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.number_differences import FALSE_ALARMS
-from wedgehog.reports.played_cells import Key, PlayedCell
+from wedgehog.reports.played_cells import Key, PlayedCell, skipped_of
 from wedgehog.reports.quantities import QUANTITIES, Quantity
 
 HEAD = """\
@@ -27,6 +27,7 @@ HEAD = """\
 class Floors(Strict):
     """Differences below these never count."""
 
+    unanswered: Number | None = None
     paid_calls: Number | None = None
     usd: Number | None = None
     start_s: Number | None = None
@@ -107,7 +108,7 @@ def _of_another_version(wrote: str) -> bool:
 
 
 def updated(old: Baseline, campaign: StoredCampaign, cells: Mapping[Key, PlayedCell], *, prune: bool) -> Baseline:
-    """The baseline with the decided cells of a run; other cells stay, unless `prune`.
+    """The baseline with the decided cells of a run; other cells stay, unless `prune`, or if the run skipped them.
 
     ValueError: another version played the run, so that no command would take the file; or the cells that stay were
     played in another world.
@@ -118,7 +119,8 @@ def updated(old: Baseline, campaign: StoredCampaign, cells: Mapping[Key, PlayedC
             "which may judge differently; play again"
         )
     written = {key: BaselineCell.of(cell) for key, cell in cells.items() if cell.decided and not cell.undecided}
-    kept = {} if prune else {key: cell for key, cell in old.by_key.items() if key not in written}
+    dropped = old.by_key.keys() if prune else written.keys() | skipped_of(campaign).keys()
+    kept = {key: cell for key, cell in old.by_key.items() if key not in dropped}
     world = world_of(campaign)
     if kept and world and old.world and world != old.world:
         raise ValueError(

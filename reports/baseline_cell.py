@@ -15,15 +15,15 @@ Number = Annotated[int | float, Field(ge=0, le=LARGEST, allow_inf_nan=False)]
 Numbers = Number | list[Number | None] | Literal["unknown"]
 """One number, if all repeats have the same; `unknown`: it was not measured. None: a repeat does not have it."""
 TIMES = ("start_s", "turn_s", "other_turns_s")
-CALLS = ("paid_calls", "recovery_calls")
+COUNTS = ("unanswered", "paid_calls", "recovery_calls")
 COSTS = ("usd", "recovery_usd")
-DIGITS: Mapping[str, int] = dict.fromkeys(CALLS, 0) | dict.fromkeys(COSTS, 6) | dict.fromkeys(TIMES, 3)
+DIGITS: Mapping[str, int] = dict.fromkeys(COUNTS, 0) | dict.fromkeys(COSTS, 6) | dict.fromkeys(TIMES, 3)
 """The measured keys of a cell, and how many decimals are written."""
 NOT_IN_EACH_REPEAT = ("start_s", "recovery_calls", "recovery_usd")
 """A repeat without a request has no start, and one without a recovery message no cost of it."""
 
 FAILED = {"known", "failed"}
-ADDED_LATER = ("start_s", "other_turns_s", "recovery_calls", "bound_s", "level")
+ADDED_LATER = ("unanswered", "start_s", "other_turns_s", "recovery_calls", "bound_s", "level")
 """Keys of a cell that older files do not have."""
 ORDER = "order"
 """Older files do not say which numbers of a result that varies are of passed repeats."""
@@ -49,6 +49,8 @@ class BaselineCell(Strict):
     violated: list[str] = []
     always_violated: list[str] | None = None
     """What each failed repeat violates. None: none failed, or the file is of before it was kept."""
+    unanswered: Numbers | None = None
+    """Messages that need an answer and got none. None: the file is of before it was kept."""
     paid_calls: Numbers
     usd: Numbers
     start_s: Numbers | None = None
@@ -95,6 +97,7 @@ class BaselineCell(Strict):
             self._always_violated,
             passed_with=self._passed_with,
             not_kept=tuple(self._not_kept()),
+            unanswered=self._unfolded("unanswered"),
             paid_calls=self._unfolded("paid_calls"),
             usd=self._unfolded("usd"),
             turn_s=self._unfolded("turn_s"),

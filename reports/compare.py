@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from wedgehog.harness.record.store import check_run_folder, safe_name
 from wedgehog.reports.baseline import Baseline, read_baseline, settings_of
@@ -11,7 +12,7 @@ from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference
 from wedgehog.reports.differences import differences, unchanged, unfinished
 from wedgehog.reports.markdown import escaped
-from wedgehog.reports.played_cells import Categorize, Key, PlayedCell, cells_of
+from wedgehog.reports.played_cells import Categorize, Key, PlayedCell, cells_of, skipped_of
 from wedgehog.reports.quantities import QUANTITIES
 from wedgehog.reports.result_category import result_category, verdict_category
 from wedgehog.reports.side_notes import side_notes
@@ -27,6 +28,8 @@ class ComparedSide:
     cells: Mapping[Key, PlayedCell]
     unfinished: tuple[Difference, ...] = ()
     """Its runs without a verdict."""
+    skipped: Mapping[Key, str] = field(default_factory=dict)
+    """What it skipped, with the reason."""
     settings: Baseline = field(default_factory=Baseline)
     """The world in which it was played; of a stored baseline its floors and its rate of false alarms too."""
 
@@ -50,7 +53,7 @@ def _side(name: str, within: Path, category: Categorize) -> ComparedSide:
         check_run_folder(place)
         campaign = load(place.resolve())
         found = unfinished(campaign, campaign.unfinished)
-        return _played(name, cells_of(campaign, category), settings_of(campaign), found)
+        return _played(name, cells_of(campaign, category), settings_of(campaign), found, skipped_of(campaign))
     if place.is_file():
         baseline = read_baseline(place)
         return _played(name, baseline.played, baseline)
@@ -71,11 +74,15 @@ def _shown(name: str) -> str:
 
 
 def _played(
-    name: str, cells: Mapping[Key, PlayedCell], settings: Baseline, open_runs: Iterable[Difference] = ()
+    name: str,
+    cells: Mapping[Key, PlayedCell],
+    settings: Baseline,
+    open_runs: Iterable[Difference] = (),
+    skipped: Mapping[Key, str] = MappingProxyType({}),
 ) -> ComparedSide:
     if not cells:
         raise ValueError(f"{name}: no finished run in this folder")
-    return ComparedSide(_shown(name), cells, tuple(open_runs), settings)
+    return ComparedSide(_shown(name), cells, tuple(open_runs), skipped, settings)
 
 
 def _of_agent(name: str, agent: str, folder: Path, category: Categorize) -> ComparedSide:
@@ -86,7 +93,8 @@ def _of_agent(name: str, agent: str, folder: Path, category: Categorize) -> Comp
         agents = ", ".join(sorted({found for _, found in whole})) or "no agent"
         raise ValueError(f"{name}: no run's folder, and no agent of {folder}, which has {agents}")
     open_runs = [run for run in campaign.unfinished if _may_be_of(agent, run.folder)]
-    return ComparedSide(_shown(name), cells, tuple(unfinished(campaign, open_runs)), settings_of(campaign))
+    found, settings = unfinished(campaign, open_runs), settings_of(campaign)
+    return ComparedSide(_shown(name), cells, tuple(found), skipped_of(campaign), settings)
 
 
 def _may_be_of(agent: str, folder: Path) -> bool:
@@ -101,7 +109,8 @@ def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:
     if other.cells and not given.cells:  # A stored baseline says what counts, on whichever side it stands.
         given, other = other, given
     quantities = given.quantities(other.world or "")
-    found = [*differences(*_alike(before, after), given.false_alarms, quantities), *after.unfinished]
+    compared = differences(*_alike(before, after), given.false_alarms, quantities, after.skipped)
+    found = [*compared, *after.unfinished]
     return sorted(found, key=lambda it: KINDS.index(it.kind))
 
 

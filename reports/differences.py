@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from wedgehog.reports.alike_repeats import alike_repeats
 from wedgehog.reports.campaign_folder import StoredCampaign, Unfinished
@@ -20,10 +21,14 @@ def differences(
     after: Mapping[Key, PlayedCell],
     rate: float = FALSE_ALARMS,
     quantities: Iterable[Quantity] = tuple(QUANTITIES.values()),
+    skipped: Mapping[Key, str] = MappingProxyType({}),
 ) -> list[Difference]:
-    """All differences, one per cell and kind, the worst first. Both mappings have the same names for the same cells."""
+    """All differences, one per cell and kind, the worst first. Both mappings have the same names for the same cells.
+
+    `skipped`: what the later side skipped, with the reason.
+    """
     both = [(before[key], after[key]) for key in after if key in before]
-    found = [*one_sided(before, after), *(it for pair in both for it in result_differences(*pair))]
+    found = [*one_sided(before, after, skipped), *(it for pair in both for it in result_differences(*pair))]
     found += unknown_costs(both)
     both, compared = [pair for pair in both if not is_cut_by_another_bound(*pair)], list(quantities)
     for better in (False, True):

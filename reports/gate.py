@@ -11,7 +11,7 @@ from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference, DifferenceKind
 from wedgehog.reports.differences import differences, exit_code, unchanged, unfinished
 from wedgehog.reports.markdown import escaped
-from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
+from wedgehog.reports.played_cells import Key, PlayedCell, cells_of, skipped_of
 from wedgehog.reports.side_notes import side_notes
 from wedgehog.reports.turn_bounds import Pair
 from wedgehog.reports.words import clean, many, one_line
@@ -61,7 +61,8 @@ def gate(folder: Path, baseline: Baseline) -> GateResult:
     """Compare the run in a campaign's folder with a baseline. ValueError: no such folder."""
     campaign = load(folder)
     cells = cells_of(campaign)
-    found = differences(baseline.played, cells, baseline.false_alarms, baseline.quantities(world_of(campaign)))
+    compared = baseline.quantities(world_of(campaign))
+    found = differences(baseline.played, cells, baseline.false_alarms, compared, skipped_of(campaign))
     found += unfinished(campaign, campaign.unfinished)
     if not cells and not campaign.unfinished:
         found.append(Difference(NOTHING_PLAYED, "", "undecided", "nothing was played that the gate could compare"))

@@ -41,6 +41,8 @@ class RunNumbers:
     """The paid calls of the recovery message; None if none was sent."""
     recovery_usd: float | None = None
     """What they cost; None too if a price is unknown."""
+    unanswered: int | None = None
+    """How many messages of the scenario that need an answer got none; None if answers have no nonce."""
     recorded: bool = True
     """Whether anything happened."""
     bound_s: float | None = None
@@ -67,6 +69,7 @@ def numbers_of(history: History) -> RunNumbers:
         other_turns_s(history, without_waits=True),
         recovery.accepted if recovery else None,
         recovery.cost_usd if recovery else None,
+        unanswered_messages(history),
         bool(history.events),
         history.run.turn_s,
         round(busy(history), 4),
@@ -238,6 +241,17 @@ def _answered(played: list[tuple[Turn, TurnOutcome]]) -> bool | None:
 def answered_turns(history: History) -> int:
     """How many turns of the scenario were answered."""
     return sum(outcome_of(turn, history).kind == "answered" for turn in history.turns if not turn.recovery)
+
+
+def unanswered_messages(history: History) -> int | None:
+    """How many messages of the scenario that need an answer got none; an error in its place is no answer.
+
+    None if the agent's answers have no nonce by which they are known.
+    """
+    if not history.run.carries_nonces:
+        return None
+    played = ((turn, outcome_of(turn, history)) for turn in history.turns if not turn.recovery)
+    return sum(came.kind != "answered" and _needs_answer(turn, came) for turn, came in played)
 
 
 def wasted_usd(history: History) -> float | None:

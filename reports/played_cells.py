@@ -45,6 +45,8 @@ class PlayedCell:
     violated: tuple[str, ...] = ()
     always_violated: tuple[str, ...] | None = ()
     """What each failed repeat violates, known failures included; None: an older baseline does not say it."""
+    unanswered: tuple[float, ...] = ()
+    """Messages that need an answer and got none."""
     paid_calls: tuple[float, ...] = ()
     usd: tuple[float, ...] = ()
     turn_s: tuple[float, ...] = ()
@@ -120,6 +122,14 @@ def cells_of(campaign: StoredCampaign, category: Categorize = result_category) -
     return {key: _cell(key, runs, campaign.numbers, category) for key, runs in found.items()}
 
 
+def skipped_of(campaign: StoredCampaign) -> dict[Key, str]:
+    """What a campaign skipped, and played in no repeat: scenario and agent, with the reason."""
+    played = {(run.judgement.scenario, run.judgement.agent) for run in campaign.runs if not run.judgement.skipped}
+    skipped = (run.judgement for run in campaign.runs if run.judgement.skipped)
+    reasons = {(it.scenario, it.agent): it.skipped for it in skipped}
+    return {key: reason for key, reason in reasons.items() if key not in played}
+
+
 def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers], category: Categorize) -> PlayedCell:
     runs = sorted(runs, key=lambda run: run.judgement.repeat)
     by_result: dict[str, StoredRun] = {}
@@ -137,6 +147,7 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         expected_fails=sum(run.judgement.verdict == "fail" for run in runs if category(run.judgement) == "passed"),
         violated=tuple(sorted({name for run in runs for name in run.judgement.violated})),
         always_violated=_in_each([judged.violated for judged in failed]),
+        unanswered=_whole([it.unanswered for it in decided]),
         paid_calls=_column(rows, "paid_calls"),
         usd=_column(rows, "cost_usd"),
         turn_s=_column(rows, "turn_s"),

@@ -53,6 +53,10 @@ def _calls(name: str, calls: OfCell) -> Quantity:
     return Quantity(name, calls, calls, _counted, floor=1, margin=2, times=1.5, few_margin=4, few_times=2.0)
 
 
+def _messages(name: str, messages: OfCell) -> Quantity:
+    return Quantity(name, messages, messages, _counted, floor=1, margin=2, times=1.0, few_margin=3, few_times=1.0)
+
+
 def _counted(number: float) -> str:
     return count(number) if number == round(number) else f"{number:,.1f}"
 
@@ -94,6 +98,7 @@ def _time(
 
 
 QUANTITIES: Mapping[str, Quantity] = {
+    "unanswered": _messages("messages without an answer", lambda it: it.unanswered),
     "paid_calls": _calls("paid calls", lambda it: it.paid_calls),
     "usd": _cost("cost", lambda it: it.usd),
     "recovery_calls": _calls("recovery calls", lambda it: it.recovery_calls),

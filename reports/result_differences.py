@@ -22,13 +22,22 @@ _KINDS: Mapping[str, DifferenceKind] = {"failed": "worse", "known": "known", "pa
 """By the result that a cell has now, if it had another one before."""
 
 
-def one_sided(before: Mapping[Key, PlayedCell], after: Mapping[Key, PlayedCell]) -> Iterator[Difference]:
-    """Cells that only one side has."""
+def one_sided(
+    before: Mapping[Key, PlayedCell], after: Mapping[Key, PlayedCell], skipped: Mapping[Key, str]
+) -> Iterator[Difference]:
+    """Cells that only one side has. One that the later side skipped, with this reason, is undecided: it has no verdict.
+
+    The agent may have lost what the scenario needs, its tools for example.
+    """
     for key, cell in after.items():
         if key not in before:
             yield from _new(cell)
     for key, cell in before.items():
-        if key not in after:
+        if key in after:
+            continue
+        if key in skipped:
+            yield _difference(cell, "undecided", f"skipped now, before {cell.reads()}: {skipped[key]}", 0.0)
+        else:
             yield _difference(cell, "gone", f"not played now; before {cell.reads()}", 0.0)
 
 

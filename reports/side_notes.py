@@ -11,6 +11,7 @@ from wedgehog.reports.turn_bounds import Pair, bound_notes
 from wedgehog.reports.words import many
 
 OF_OLDER_FILES = {
+    "unanswered": "messages without an answer",
     "start_s": "starts",
     "other_turns_s": "turns beside the longest",
     "recovery_calls": "calls and cost of recovery messages",

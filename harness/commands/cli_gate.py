@@ -28,15 +28,15 @@ def baseline(
 ) -> None:
     """Keep the results of a run as a baseline.
 
-    It is a small file to review and to commit. Inconclusive runs and errors are left out, and results that the run does
-    not have stay as they are.
+    It is a small file to review and to commit. Inconclusive runs and errors are left out, what the run skipped is
+    dropped, and other results that the run does not have stay as they are.
     """
     from wedgehog.harness.record.store import check_run_folder
     from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
     from wedgehog.reports.campaign_folder import load
     from wedgehog.reports.difference import KIND_WORDS
     from wedgehog.reports.differences import differences
-    from wedgehog.reports.played_cells import cells_of
+    from wedgehog.reports.played_cells import cells_of, skipped_of
     from wedgehog.reports.words import many
 
     with user_mistakes():
@@ -48,9 +48,12 @@ def baseline(
         if not fresh.cells:
             raise ValueError(f"{folder}: no finished run with a verdict in this folder")
         write_baseline(fresh, into)
+    skipped = skipped_of(campaign)
     for it in differences(old.played, fresh.played) if old.cells else ():
-        if it.kind != "gone" or prune:
-            err.print(f"{KIND_WORDS[it.kind]}: {it.where}: {it.says}", markup=False)
+        reason = skipped.get((it.scenario, it.agent))
+        if it.kind != "gone" or prune or reason:
+            because = f"; skipped: {reason}" if reason else ""
+            err.print(f"{KIND_WORDS[it.kind]}: {it.where}: {it.says}{because}", markup=False)
     for cell in cells.values():
         if cell.undecided:
             err.print(f"left out: {cell.scenario}, {cell.agent}: {cell.reads()}", markup=False)

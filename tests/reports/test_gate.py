@@ -167,7 +167,7 @@ def test_a_run_in_which_nothing_was_played_is_undecided(tmp_path):
     after.run(judgement("same", "mine", "nothing", skipped="no tool shell"))
     result = gate(after.folder, baseline_of(yesterday(tmp_path)))
     assert result.exit_code == 3
-    assert list(gate_lines(result))[-1] == "gate: 1 undecided, 4 not played; 0 of 0 results as before"
+    assert list(gate_lines(result))[-1] == "gate: 2 undecided, 3 not played; 0 of 0 results as before"
 
 
 def test_an_unfinished_run_alone_leaves_no_negative_number(tmp_path):
@@ -209,7 +209,7 @@ def test_a_baseline_is_read_as_it_was_written(tmp_path):
     path = tmp_path / "baseline.yaml"
     write_baseline(baseline, path)
     assert read_baseline(path) == baseline
-    assert "mine: {result: passed, repeats: 3, paid_calls: 5, " in path.read_text()
+    assert "mine: {result: passed, repeats: 3, unanswered: 1, paid_calls: 5, " in path.read_text()
 
 
 def later(begins_s: float):
