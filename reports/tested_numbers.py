@@ -40,6 +40,8 @@ class TestedNumber:
     """Why a higher number may be no fault of the agent."""
     failed: bool = False
     """Whether it is of failed repeats only."""
+    varies: float = 1.0
+    """How many times the lowest repeat the highest one is, in most scenarios of the agent."""
 
     @property
     def low(self) -> Sequence[float]:
@@ -93,16 +95,22 @@ class TestedNumber:
 
     @property
     def beyond_margin(self) -> bool:
-        """Whether every repeat is above every repeat of the other side by the margin."""
+        """Whether every repeat is above every repeat of the other side by the margin, and by more than repeats vary."""
         low, high, it = max(self.low), min(self.least), self.quantity
         few = min(len(self.low), len(self.high)) < FEW
         times, margin = (it.few_times, it.few_margin) if few else (it.times, it.margin)
-        return high >= times * low and high - low >= margin
+        if high < times * low or high - low < margin:
+            return False
+        return high > self.varies * low and high - low >= _spread(self.low) + _spread(self.least)
+
+
+def _spread(values: Sequence[float]) -> float:
+    return max(values) - min(values)
 
 
 def tested_numbers(both: Iterable[AlikeRepeats], quantities: Sequence[Quantity], *, better: bool) -> list[TestedNumber]:
     """The tests whether the new side is higher (`better`: lower), those of all cells of an agent at the end."""
-    every = [it for alike in both for it in _tested(alike, quantities, better=better)]
+    every = _with_variation([it for alike in both for it in _tested(alike, quantities, better=better)])
     return [*(it for it in every if not it.quantity.together), *_together(every)]
 
 
@@ -131,6 +139,27 @@ def _test(quantity: Quantity, low: Sequence[float], high: Sequence[float]) -> Ra
     test, values = rank_test(low, high), (*low, *high)
     least = min(values)
     return test if max(values) - least >= quantity.floor_above(least) else replace(test, least_p=1.0)
+
+
+def _with_variation(tested: Sequence[TestedNumber]) -> list[TestedNumber]:
+    """Each number with how much it varies between repeats in most scenarios of its agent.
+
+    Few repeats can be equal by chance; those of other scenarios show then that the number varies.
+    """
+    ratios: dict[Key, list[float]] = {}
+    for it in tested:
+        ratios.setdefault(it.what, []).extend(_ratio(side) for side in (it.old, it.new))
+    return [replace(it, varies=_of_most(ratios[it.what])) for it in tested]
+
+
+def _ratio(values: Sequence[float]) -> float:
+    """How many times the lowest value the highest one is."""
+    return max(values) / min(values) if min(values) > 0 else 1.0
+
+
+def _of_most(ratios: Sequence[float]) -> float:
+    """The third largest: one scenario that varies says nothing about the others, and it has two sides."""
+    return sorted(ratios)[-3] if len(ratios) >= 3 else 1.0
 
 
 def _together(tested: Iterable[TestedNumber]) -> Iterator[TestedNumber]:
