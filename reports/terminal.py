@@ -68,7 +68,7 @@ class _Report:
 
     def tables(self) -> None:
         """All runs, and what they have in common."""
-        families = grouped(self.rows, lambda row: row.family)
+        families = grouped(self._tabled(), lambda row: row.family)
         for family, rows in families.items():
             self._family(family if family != NO_FAMILY or len(families) > 1 else "", rows)
         self._shares()
@@ -77,6 +77,12 @@ class _Report:
         if self.verbose:
             self._passed()
         self._expected_failures()
+
+    def _tabled(self) -> list[RunRow]:
+        """Without the runs of an agent whose control run failed: one line names them all."""
+        rows = zip(self.rows, self.campaign.runs, strict=True)
+        kept = self.campaign.numbers
+        return [row for row, run in rows if row.standing != "error" or kept[run.folder].recorded]
 
     def summary(self) -> None:
         """What needs attention, and the totals."""

@@ -167,7 +167,7 @@ def init(
         prompt = found.prompt if command == proposed else ""
         text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind, found.python, prompt)
         file.write_text(text, encoding="utf-8")
-    err.print(f"wrote {file}; now: wedgehog agents check {file}", markup=False)
+    err.print(f"wrote {file}; now: wedgehog agents check {file}, and then: wedgehog run --agent {file}", markup=False)
 
 
 @app.command()

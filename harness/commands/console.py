@@ -208,6 +208,8 @@ class LineProgress:
             self._played += not judgement.skipped
             expected = {None: "", True: " as expected", False: " UNEXPECTED"}[judgement.as_expected]
             verdict = "skipped" if judgement.skipped else f"{judgement.verdict}{expected}"
+            if judgement.violated and not judgement.as_expected:
+                verdict = ": ".join((verdict, ", ".join(judgement.violated)))
             number = f"{self._done}/{self._runs}" if self._done <= self._runs else "again"
             if not self._quiet:
                 self._console.print(f"[{number}] {what}: {verdict}", markup=False)

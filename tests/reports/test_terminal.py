@@ -147,6 +147,7 @@ def test_an_agent_that_failed_its_control_is_told_once(campaign):
         campaign.run(judgement(f"s{n}", "mine", "error", says="its control run failed: no such program"))
         campaign.run(judgement(f"s{n}", "other", "error", says="the network failed"), plain_run)
     said = _printed(campaign.folder, 200)
+    assert said.count("! error") == 3, "the table has only what was played"
     assert said.count("no such program") == 1 and "! 3 scenarios, mine: its control run failed" in said
     assert said.count("the network failed") == 3 and said.count("replay: ") == 4
 

@@ -205,7 +205,7 @@ def build(say: Say, deadline_s: float) -> Path:
     go = shutil.which("go")
     if go is None:
         raise NoServerError("no Go toolchain on PATH")
-    say(f"building Toxiproxy {VERSION} with {go}")
+    say(f"building Toxiproxy {VERSION} with {go}, once; it takes about a minute (--network embedded needs none)")
     target = cache_path()
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:

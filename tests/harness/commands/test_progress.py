@@ -20,6 +20,8 @@ def judgement(**more: Any) -> Judgement:
     [
         (judgement(), "[1/2] a x b: pass"),
         (judgement(as_expected=True, verdict="fail"), "[1/2] a x b: fail as expected"),
+        (judgement(verdict="fail", violated=("turn_deadline", "x")), "[1/2] a x b: fail: turn_deadline, x"),
+        (judgement(as_expected=True, verdict="fail", violated=("x",)), "[1/2] a x b: fail as expected"),
         (judgement(as_expected=False), "[1/2] a x b: pass UNEXPECTED"),
         (judgement(as_expected=False, verdict="inconclusive"), "[1/2] a x b: inconclusive UNEXPECTED"),
         (judgement(verdict="nothing", skipped="no tool"), "[1/2] a x b: skipped"),
