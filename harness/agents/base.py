@@ -3,7 +3,7 @@
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.turn import MAIN_SESSION, EndedHow, Permission, ToldUsage
+from wedgehog.harness.record.events.turn import MAIN_SESSION, ChosenModel, EndedHow, Permission, ToldUsage
 from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -169,6 +169,12 @@ class Session:
     def answers(self, permission: Permission, asked: PermissionListener) -> None:
         """Set what its user answers in the next turn to a request for permission; `asked` is called with each."""
         self.permission, self.asked = permission, asked
+
+    def choose(self, model: ChosenModel | None) -> None:
+        """Its user chooses this one of the spec's models, as `{model}` in the next messages; None: the choice stays."""
+        if model is not None and self._spec.models:
+            chosen = self._spec.models[model == "second"]
+            self._around = replace(self._around, values={**self._around.values, "model": chosen})
 
     @property
     def surroundings(self) -> Surroundings:

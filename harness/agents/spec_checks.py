@@ -32,6 +32,7 @@ def contradictions(spec: AgentKeys) -> Iterator[_Problem]:
     yield from _tool_host(spec)
     yield from _hosts(spec)
     yield from _links(spec)
+    yield from _models(spec)
     yield from _bad_templates(spec)
 
 
@@ -143,6 +144,16 @@ def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
 def template_names(spec: AgentKeys) -> set[str]:
     """The names of the templates that it uses."""
     return {name for _, name in _templates(spec)}
+
+
+def _models(spec: AgentKeys) -> Iterator[_Problem]:
+    """The chosen model must be told with each message: a variable of its environment stays as it is."""
+    places = {place[0] for place, name in _templates(spec) if name == "model"}
+    with_a_message = {"command", "resume", "http", "lines"}
+    if spec.models is not None and not places & with_a_message:
+        yield ("models",), "no message names the chosen model: write {model} in command, resume, http or lines: send"
+    if spec.models is None and places:
+        yield (min(map(str, places)),), "{model} has a value only with `models: [FIRST, SECOND]`"
 
 
 def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:

@@ -195,6 +195,8 @@ class AgentKeys(SpecPart):
     errors: tuple[RegularExpression, ...] = ()
     abort: Signal = "SIGINT"
     timeouts: tuple[Timeout, ...] = ()
+    models: Annotated[tuple[str, ...], Field(min_length=2, max_length=2)] | None = None
+    """Two models among which its user chooses, in the middle of a session too."""
     limits: Limits = Limits()
     usage: UsageSources | None = None
     """Where it says what it used itself."""

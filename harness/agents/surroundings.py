@@ -95,6 +95,8 @@ def _values(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
     }
     values |= {name: value for timer in spec.timeouts for name, value in timer.templates.items()}
     values |= {template_of(name): where for name, where in _backends(spec, place).items()}
+    if spec.models:
+        values["model"] = spec.models[0]
     if spec.http and spec.http.start:
         values["port"] = str(free_sim_port() if place.simulated else free_port())
     if spec.runtime and spec.install:

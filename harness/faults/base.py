@@ -38,6 +38,7 @@ Need = Literal[
     "result_ids",
     "websocket",
     "stream_form",
+    "models",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.turns import ScriptedTurn
-from wedgehog.harness.record.events.turn import MAIN_SESSION, Permission, StimulusKind
+from wedgehog.harness.record.events.turn import MAIN_SESSION, ChosenModel, Permission, StimulusKind
 from wedgehog.harness.run.recovery import recovery_turn
 from wedgehog.harness.scenario.model import Scenario
 
@@ -46,6 +46,8 @@ class UserMessage:
     session: str = MAIN_SESSION
     opens: bool = False
     """Whether it is the first message of its session."""
+    chosen_model: ChosenModel | None = None
+    """The model that its user chooses before it; None: the one that was chosen last."""
 
     @property
     def words(self) -> str:
@@ -89,6 +91,7 @@ class RunMessages:
             turn.permission,
             turn.session,
             self.scenario.opens(number),
+            turn.chosen_model,
         )
 
     def recovery(self, number: int, session: str) -> UserMessage:

@@ -103,6 +103,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
         "the agent asks nobody for permission in its control run": "permission" in needs and not control.asks,
         "the agent offers its user no such answer to a request for permission": not _can_answer(scenario, control),
+        "the spec does not say how its user chooses another model (models)": "models" in needs and spec.models is None,
         "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable, chat)": "second_message" in needs

@@ -184,6 +184,7 @@ class TurnPlayer:
         kind = "user" if message.kind == "recovery" else message.kind
         self.frozen_before_s = self.injector.frozen_s
         self._answer_questions(message)
+        self.session.choose(message.chosen_model)
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=message.opens))
         given_s = self.clock.now()
         self.at_work = True

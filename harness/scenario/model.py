@@ -219,6 +219,7 @@ class Scenario(ConfigModel):
             "permission": any(turn.permission != "allow" for turn in self.turns),
             "second_message": any(turn.during is not None and self._same(turn) for turn in self.turns),
             "sessions": len(self.sessions) > 1,
+            "models": any(turn.chosen_model is not None for turn in self.turns),
         }
         needs = {need for words in self.faults for need in words.needs}
         return frozenset(needs | {need for need, applies in of_turns.items() if applies})

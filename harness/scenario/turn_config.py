@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, PositiveInt, model_validator
 from wedgehog.fake_llm.reply import Reply
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.harness.faults.process_fault import Speak
-from wedgehog.harness.record.events.turn import MAIN_SESSION, Permission
+from wedgehog.harness.record.events.turn import MAIN_SESSION, ChosenModel, Permission
 from wedgehog.harness.scenario.fault_config import AGENT, TriggerConfig
 from wedgehog.harness.scenario.mistake import BadValueError
 
@@ -44,6 +44,8 @@ class TurnConfig(ConfigModel):
     """Said while an earlier turn is under way, when that trigger of it is met."""
     permission: Permission = "allow"
     """What the user answers to a request for permission to run a tool; `deny_once` denies only the first one."""
+    chosen_model: ChosenModel | None = None
+    """The user chooses this one of the spec's `models` before the message; by default the choice stays."""
     model: list[ReplyConfig] = []
 
     @model_validator(mode="after")

@@ -1,6 +1,7 @@
 """A correct agent with a place for each of its bugs: `plantable.py BUG URL SESSION TOOL_URL MESSAGE`.
 
 BUG is `none`, or names of bugs with a comma between them; real reports are about each of them. TOOL_URL may be `-`.
+`model=NAME` among them is no bug, but the model that its user chooses.
 Anthropic's wire, streamed; its session is a file of lines.
 """
 
@@ -58,7 +59,8 @@ class Session:
     """Messages, one a line; what a crash left open is closed at load."""
 
     def __init__(self, folder: str) -> None:
-        self.path = Path(folder) / "messages.jsonl"
+        own = f"{model()}-" if "each-model-its-own-session" in BUGS else ""
+        self.path = Path(folder) / f"{own}messages.jsonl"
         self.messages: list[Message] = []
         lines = self.path.read_bytes().split(b"\n") if self.path.exists() else []
         for line in lines:
@@ -114,13 +116,26 @@ class Session:
         self._rewrite()
 
     def add(self, role: str, content: list[Message]) -> None:
-        self.messages.append({"role": role, "content": content})
+        self.messages.append({"role": role, "content": content, "by": model()})
         if "stores-at-the-end" in BUGS:
             if role == "assistant" and not calls_of(content):
                 self._rewrite()
             return
         with self.path.open("a") as file:
             file.write(json.dumps(self.messages[-1]) + "\n")
+
+
+def model() -> str:
+    return next((it.removeprefix("model=") for it in BUGS if it.startswith("model=")), "m")
+
+
+def as_sent(message: Message) -> Message:
+    """A message without the thoughts of another model, which can't read them."""
+    if "by" not in message:
+        return message
+    foreign = message["by"] != model() and "keeps-foreign-thoughts" not in BUGS
+    content = [part for part in message["content"] if not (foreign and part["type"] == "thinking")]
+    return {"role": message["role"], "content": content}
 
 
 def calls_of(content: Sequence[Message]) -> list[Message]:
@@ -136,7 +151,7 @@ def result(call: Message, text: str, *, error: bool = False) -> Message:
 
 async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **more: Any) -> tuple[list[Message], str]:
     """One call: the content, and the reason why it stopped."""
-    body = {"model": "m", "max_tokens": 4000, "stream": True, "messages": messages, **more}
+    body = {"model": model(), "max_tokens": 4000, "stream": True, "messages": [*map(as_sent, messages)], **more}
     if "thinks" in BUGS:
         body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
     idle = None if "no-timer" in BUGS else IDLE_S
@@ -405,6 +420,8 @@ async def run(call: Message, host: Host | None, tools: list[Message]) -> Message
 
 
 async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
+    if Path(folder, "dead").exists():
+        raise FailedError("Error: the chosen model is out of reach")
     session = Session(folder)
     session.add("user", [{"type": "text", "text": message}])
     if "says-it-twice" in BUGS:
@@ -540,6 +557,8 @@ def used() -> Message:
 def failed(wrong: Exception, folder: str) -> int:
     if "loses-history-after-an-error" in BUGS:
         Path(folder, "messages.jsonl").unlink(missing_ok=True)
+    if "a-dead-model-stays" in BUGS and "status 404" in str(wrong):
+        Path(folder, "dead").touch()
     if "stores-the-failure" in BUGS:
         with Path(folder, "messages.jsonl").open("a") as file:
             file.write(json.dumps({"role": "assistant", "content": []}) + "\n")

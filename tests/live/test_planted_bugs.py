@@ -32,6 +32,7 @@ TELLS = """\
 answer: json:answer
 usage: {input_tokens: json:usage.input_tokens, output_tokens: json:usage.output_tokens}
 """
+MODELS = "models: [claude-sonnet-4-5, claude-opus-4-1]\n"
 PLANTED = {
     "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
@@ -83,6 +84,14 @@ STRICT = {
 }
 
 
+SWITCHED = {
+    "model-switched-in-a-session": ("switches", "switches,each-model-its-own-session"),
+    "model-switched-after-a-thought": ("switches,thinks,keeps-foreign-thoughts", "switches,thinks"),
+    "chosen-model-is-out-of-reach": ("switches,a-dead-model-stays", "switches"),
+}
+"""An agent that is red at `safe`, or the sound one; then one that is red at `strict`, or the sound one."""
+
+
 def _pairs(planted: dict[str, tuple[str, set[str]]]) -> set[tuple[str, str]]:
     """Each scenario with the sound agent, and with the one that has its bug."""
     return {(scenario, bugs) for scenario in planted for bugs in ("none", planted[scenario][0])}
@@ -94,6 +103,8 @@ MORE = {
     ("abort-in-mid-thought", "thinks,keeps-half-a-thought"),
     ("reply-takes-minutes", "no-total-timer"),
     ("reply-takes-minutes", "none"),
+    ("model-switched-in-a-session", "none"),
+    *((scenario, bugs) for scenario, (safe, strict) in SWITCHED.items() for bugs in ("switches", safe, strict)),
     ("error-in-stream-after-tool", "tells-usage"),
     ("error-in-stream-after-tool", "tells-usage,counts-the-last-reply"),
 }
@@ -126,8 +137,10 @@ def _entry(folder: Path, scenario: str, bugs: str, *, with_tools: bool) -> Entry
     """A scenario of the catalogue with an agent; `with_tools`: the agent uses our host of tools."""
     path = folder / f"{bugs.replace(',', '-')}{'-tools' * with_tools}.yaml"
     tool_url = "{tool_url}" if with_tools else "-"
-    spec = SPEC.format(name=path.stem, bugs=bugs, agent=Path(__file__).with_name("plantable.py"), tool_url=tool_url)
-    path.write_text(spec + "tools: http\n" * with_tools + TELLS * ("tells-usage" in bugs))
+    agent, words = Path(__file__).with_name("plantable.py"), bugs.replace("switches", "model={model}")
+    spec = SPEC.format(name=path.stem, bugs=words, agent=agent, tool_url=tool_url)
+    spec += "tools: http\n" * with_tools + TELLS * ("tells-usage" in bugs) + MODELS * ("switches" in bugs)
+    path.write_text(spec)
     return Entry(load_scenario(stock_folder() / "catalogue" / f"{scenario}.yaml"), load_spec(path))
 
 
@@ -203,6 +216,17 @@ def test_half_a_thought_in_the_session_is_red_where_the_turn_is_stopped_in_it(si
     """It has no signature, and the provider refuses it with each later message."""
     assert _safe(simulated, "abort-in-mid-thought", "thinks") == ("pass", set())
     assert _safe(simulated, "abort-in-mid-thought", "thinks-keeps-half-a-thought") == ("fail", {"session_recovers"})
+
+
+def test_another_model_must_take_the_conversation_over_and_not_its_thoughts(simulated: Found):
+    """Of an agent whose spec names two models; without, it is skipped. A dead model must not stay chosen."""
+    here, thought, gone = SWITCHED
+    assert simulated[here, "none"].skipped == "the spec does not say how its user chooses another model (models)"
+    assert [_strict(simulated, it, "switches") for it in (here, gone)] == [("pass", set())] * 2
+    assert _strict(simulated, here, "switches-each-model-its-own-session") == ("pass", {"history_kept"})
+    assert _strict(simulated, thought, "switches-thinks") == ("pass", set())
+    assert _safe(simulated, thought, "switches-thinks-keeps-foreign-thoughts") == ("fail", {"turn_answered"})
+    assert _safe(simulated, gone, "switches-a-dead-model-stays") == ("fail", {"session_recovers"})
 
 
 def test_a_count_of_the_last_reply_alone_is_red_at_level_strict(simulated: Found):

@@ -65,6 +65,27 @@ class Poison(ReplyFault):
         return wanted is None or item.tool.endswith(wanted)
 
 
+@fault("foreign_thoughts", family="reply")
+class ForeignThoughts(ReplyFault):
+    """The model refuses, with 400, every request that carries thoughts of another model.
+
+    Those are the thoughts in the first request that it meets: the user has just chosen this model. Signatures and
+    sealed thoughts can be read by the model only that wrote them. Nothing heals it. It need not fire: an agent that
+    drops such thoughts, or turns them into text, is never refused.
+    """
+
+    lasts: ClassVar[bool] = True
+    may_not_fire: ClassVar[bool] = True
+    searched: ClassVar[bool] = False
+    needs = ("thinking",)
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """A refusal, if the request carries such a thought."""
+        carried = {it.mark for it in _items(context.conversation) if it.kind == "thinking"}
+        foreign = set(context.kept.setdefault("foreign", "\n".join(sorted(carried))).split("\n")) - {""}
+        return Failure(POISONED, item="thinking") if carried & foreign else answer
+
+
 def _items(conversation: Conversation) -> Iterator[ConversationItem]:
     names: dict[str, str] = {}
     for message in conversation.messages:

@@ -12,6 +12,9 @@ Permission = Literal["allow", "allow_always", "deny", "deny_once", "no_answer"]
 """What a user answers who is asked for permission."""
 
 
+ChosenModel = Literal["first", "second"]
+"""Which of the models in the agent's spec its user chooses."""
+
 MAIN_SESSION = "main"
 """The session of a turn that names none."""
 

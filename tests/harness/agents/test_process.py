@@ -344,3 +344,14 @@ async def test_an_open_stdin_never_comes_to_its_end(spec_of, place, keys, found)
     """Only then does an agent hang that reads its stdin although it has its message."""
     async with open_agent(spec_of(WAITS_FOR_STDIN, **keys), place) as session:
         assert (await session.say("hello", first=True)).answer.strip() == found
+
+
+async def test_the_model_that_its_user_chooses_is_in_the_command_line(spec_of, place):
+    """The first of the spec until another one is chosen; a turn that says nothing of it leaves the choice."""
+    spec = spec_of(ECHO, command=["{python}", "{here}/agent.py", "{model}", "{message}"], models=["one", "two"])
+    async with open_agent(spec, place) as session:
+        said = []
+        for choice in (None, "second", None, "first"):
+            session.choose(choice)
+            said.append((await session.say("hi", first=not said)).answer.split()[1])
+    assert said == ["one", "two", "two", "one"]

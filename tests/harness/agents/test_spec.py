@@ -17,7 +17,8 @@ fixed: [outer, total]
 EVERY_KEY = """
 name: my-agent
 wire: openai-chat
-command: ["{python}", "{here}/agent.py", --session, "{session_dir}", "{message}"]
+command: ["{python}", "{here}/agent.py", --session, "{session_dir}", --model, "{model}", "{message}"]
+models: [one, two]
 resume: ["{python}", "{here}/agent.py", --session, "{session_dir}", "{message}"]
 env: {OPENAI_BASE_URL: "{llm_url}/v1", OPENAI_API_KEY: "{key}", SPEED: "{time_scale}", RETRIES: 3}
 inherit_env: [CUDA_HOME]
@@ -84,6 +85,9 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
         ("command: [x]\nlimits:\n  turns_s: 1\n", "a.yaml:5: unknown key 'turns_s' (did you mean 'turn_s'?)"),
         ("command: [x]\nlimits: {turn_s: 0}\n", "a.yaml:4: 'limits.turn_s': expected a number above 0, found 0"),
         ("command: [x]\nanswer: yaml:a\n", "a.yaml:4: expected stdout, stderr, json:PATH"),
+        ("command: [x]\nmodels: [a, b]\n", "a.yaml:4: no message names the chosen model: write {model} in command"),
+        ("command: [x, '{model}']\n", "a.yaml:3: {model} has a value only with `models: [FIRST, SECOND]`"),
+        ("command: [x, '{model}']\nmodels: [a]\n", "a.yaml:4: 'models': expected at least 2"),
         ("command: [x]\nusage: {usd: stdout}\n", "a.yaml:4: expected json:PATH or jsonl:PATH, found 'stdout'"),
         ("command: [x]\nusage: {counts: turn}\n", "a.yaml:4: expected at least one of input_tokens"),
         ("command: [x]\nanswer: text\n", "a.yaml:4: expected stdout, stderr, json:PATH"),

@@ -40,7 +40,7 @@ class Provider:
         """Whether a request with these messages is refused, with 400."""
         assert isinstance(self.fault, ReplyFault)
         answer = self.fault.on_answer(ANSWER, replace(self.context, conversation=asked(*messages)))
-        assert answer in (ANSWER, Failure(400, item=getattr(self.fault, "kind", None)))
+        assert answer in (ANSWER, Failure(400, item=getattr(self.fault, "kind", "thinking")))
         return answer != ANSWER
 
 
@@ -85,3 +85,13 @@ def test_a_text_marks_each_item_that_holds_it():
     assert not provider.refuses(USER, *a_round(1, "tea"))
     assert provider.refuses(USER, *a_round(1, "tea with venom"))
     assert provider.refuses(USER, *a_round(2, "more venom"))
+
+
+def test_another_models_thoughts_are_refused_and_never_the_models_own():
+    """Those of the first request are another one's; without any there, nothing is ever refused."""
+    foreign, own = (Message("assistant", "Hm.", thoughts=(it,)) for it in ("signed by one", "signed by two"))
+    provider = Provider("foreign_thoughts")
+    assert provider.refuses(USER, foreign, USER) and provider.refuses(USER, foreign, USER, own, USER)
+    assert not provider.refuses(USER, USER, own, USER)
+    sound = Provider("foreign_thoughts")
+    assert not sound.refuses(USER, USER) and not sound.refuses(USER, USER, own, USER)

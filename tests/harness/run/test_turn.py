@@ -44,6 +44,9 @@ class FakeSession:
     def answers(self, permission: str, asked: object) -> None:
         """Nobody is asked for permission here."""
 
+    def choose(self, model: str | None) -> None:
+        """There is one model."""
+
     async def say(self, text: str, *, kind: str = "user", first: bool) -> Outcome:
         self.told.append(("say", text, kind, first))
         if self.fails:
