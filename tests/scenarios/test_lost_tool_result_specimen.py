@@ -2,13 +2,16 @@
 
 import asyncio
 import contextlib
+import importlib
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -362,6 +365,61 @@ async def test_the_deadline_kills_a_background_command_that_held_its_call(place:
         async with asyncio.timeout(10):
             while Path(f"/proc/{pid}").exists() and ") Z " not in Path(f"/proc/{pid}/stat").read_text():
                 await asyncio.sleep(0.02)
+
+
+async def test_a_reply_that_drips_is_given_up_at_the_end_of_the_turns_budget(imported: Callable[[str], Any]):
+    """Each byte comes in time; the whole reply does not."""
+    model = imported("model")
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError), contextlib.closing(writer):
+            while not writer.is_closing():
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n" if not sent else b" ")
+                sent.append(await writer.drain())
+                await asyncio.sleep(0.02)
+
+    sent: list[None] = []
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        asking = asyncio.to_thread(model.Model(url, "k").complete, [], time.monotonic() + 0.3)
+        with pytest.raises(model.ModelError, match="took too long"):
+            await asyncio.wait_for(asking, ENDS_WITHIN.total)
+    assert len(sent) > 3
+
+
+@pytest.mark.parametrize(("scale", "budget_s"), [(1.0, 75.0), (10.0, 7.5), (120.0, 5.0)])
+def test_all_model_calls_of_a_turn_share_its_budget(
+    tmp_path: Path, imported: Callable[[str], Any], scale: float, budget_s: float
+):
+    """A time scale shortens it, though not below what a busy machine may need to begin."""
+    session, loop, model = imported("session"), imported("loop"), Endless([])
+    tool = SimpleNamespace(run=lambda call: session.tool_result(call, "one", is_error=False))
+    began_s = time.monotonic()
+    with pytest.raises(Exception, match="no answer after 10 rounds"):
+        loop.Loop(session.Session(tmp_path / "s1.jsonl"), model, tool, frozenset(), scale).answer("Hi")
+    assert len(model.ends_s) == 10 and len(set(model.ends_s)) == 1
+    assert began_s + budget_s <= model.ends_s[0] <= time.monotonic() + budget_s
+
+
+@dataclass
+class Endless:
+    """A model that asks for one more tool each time."""
+
+    ends_s: list[float]
+
+    def complete(self, messages: list[dict[str, Any]], ends_s: float) -> dict[str, Any]:
+        self.ends_s.append(ends_s)
+        call = {"type": "toolCall", "id": f"toolu_{len(messages)}", "name": "exec", "arguments": {"command": "ls"}}
+        return {"role": "assistant", "content": [call]}
+
+
+@pytest.fixture
+def imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
+    """Imports modules of the incident, which other tests do not find afterwards."""
+    monkeypatch.syspath_prepend(INCIDENT)
+    yield importlib.import_module
+    for name in ("session", "model", "loop", "exec_tool"):
+        sys.modules.pop(name, None)
 
 
 async def test_a_gateway_that_waits_says_only_that_it_stops_typing(place: Place):

@@ -209,6 +209,37 @@ async def test_a_finished_block_before_the_silence_is_progress(tmp_path: Path, f
     assert ("All quiet." in ended.out) == (calls == 7)
 
 
+@pytest.mark.parametrize(
+    ("fixes", "calls"), [("outer-counter,reset-on-progress,reply-budget", 10), ("outer-counter,reset-on-progress", 20)]
+)
+async def test_finished_blocks_without_a_whole_reply_end_at_the_replys_budget(
+    tmp_path: Path, fixes: str, calls: int
+) -> None:
+    """A block is finished in each attempt, so the streak is reset each time."""
+    block = Said((start(), *text_block("one two three")))
+    async with provider(lambda n: block if n < 20 else answer()) as fake:
+        ended = await tell(fake, tmp_path, fixes, idle_ms=100)
+    assert (len(fake.requests), ended.code) == (calls, int(calls == 10))
+    assert ("10 in a row without a whole reply" in ended.err) == (calls == 10)
+
+
+async def test_a_whole_reply_begins_a_new_budget(tmp_path: Path) -> None:
+    """Six slow attempts, a tool call, six more, the answer: no reply took more than seven."""
+    block = Said((start(), *text_block("one two three")))
+    said = {7: call("echo from the shell"), 14: answer()}
+    async with provider(lambda n: said.get(n, block)) as fake:
+        ended = await tell(fake, tmp_path, "outer-counter,reset-on-progress,reply-budget", idle_ms=100)
+    assert (len(fake.requests), "All quiet." in ended.out) == (14, True)
+
+
+async def test_a_model_that_only_asks_for_tools_is_stopped(tmp_path: Path) -> None:
+    """With or without the fixes, after forty rounds; the 160 attempts are the storm's."""
+    async with provider(lambda n: call("exit 0")) as fake:
+        ended = await tell(fake, tmp_path, "none", idle_ms=5000)
+    assert (len(fake.requests), ended.code) == (41, 1)
+    assert "no answer after 40 rounds of tools" in ended.err
+
+
 async def test_a_dribble_never_opens_a_breaker_that_any_output_resets(tmp_path: Path) -> None:
     """Tokens come each time and nothing is ever finished: 160 calls again."""
     dribble = Said((start(), *text_block("one", finished=False)))

@@ -9,6 +9,8 @@ from model import Model, ModelError
 from session import LOST, Session, tool_calls, tool_result, user
 
 ROUNDS = 10
+TURN_S = 75.0
+LEAST_TURN_S = 5.0  # also where a time scale leaves less: a slow start on a busy machine is no stalled provider
 LOOK_EVERY_S = 0.02
 
 Json = dict[str, Any]
@@ -17,7 +19,10 @@ Json = dict[str, Any]
 class Loop:
     """Plays the messages of one session. One of the fixes is here: the repair of lost results at load."""
 
-    def __init__(self, session: Session, model: Model, tool: Exec, fixes: frozenset[str]) -> None:
+    def __init__(
+        self, session: Session, model: Model, tool: Exec, fixes: frozenset[str], time_scale: float = 1.0
+    ) -> None:
+        self._turn_s = max(LEAST_TURN_S, TURN_S / time_scale)
         self._session = session
         self._model = model
         self._exec = tool
@@ -25,15 +30,19 @@ class Loop:
         self._tool_writes = "exec-deadline" in fixes
 
     def answer(self, text: str) -> str:
-        """One message, from its arrival to the model's last reply. Errors: ModelError, OSError."""
+        """One message, from its arrival to the model's last reply. Errors: ModelError, OSError.
+
+        No model call goes on beyond the turn's budget of 75 s, which has no part in the incident.
+        """
         if self._guards:
             self._inject_lost_results()
         self._wait_for_results()
+        ends_s = time.monotonic() + self._turn_s
         self._session.append(user(text))
         context = self._session.messages
         unsaved: list[Json] = []
         for _round in range(ROUNDS):
-            reply = self._model.complete(context)
+            reply = self._model.complete(context, ends_s)
             self._save(*unsaved, reply)
             calls = tool_calls(reply)
             if not calls:

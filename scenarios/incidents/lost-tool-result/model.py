@@ -1,7 +1,11 @@
 """The model call: one Anthropic message, not streamed and without retries. It has no part in the incident."""
 
+import contextlib
 import http.client
 import json
+import socket
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,7 +14,6 @@ from session import tool_calls
 
 MODEL = "claude-sonnet-4-6"
 SYSTEM = "You are a personal assistant with a computer of your own. Answer briefly."
-PATIENCE_S = 600.0
 EXEC = {
     "name": "exec",
     "description": "Run a shell command and return its output.",
@@ -21,7 +24,7 @@ Json = dict[str, Any]
 
 
 class ModelError(Exception):
-    """The provider refused, or the connection broke."""
+    """The provider refused, the connection broke, or the reply took too long."""
 
 
 class Model:
@@ -30,25 +33,48 @@ class Model:
         self._host, self._port = parts.hostname or "", parts.port
         self._headers = {"Content-Type": "application/json", "X-Api-Key": key, "Anthropic-Version": "2023-06-01"}
 
-    def complete(self, messages: Sequence[Json]) -> Json:
-        """The next assistant message, in the format of the session. Errors: ModelError."""
+    def complete(self, messages: Sequence[Json], ends_s: float) -> Json:
+        """The next assistant message, in the format of the session. Errors: ModelError, at `ends_s` at the latest."""
         request = {"model": MODEL, "max_tokens": 4096, "system": SYSTEM, "tools": [EXEC]}
         body = json.dumps(request | {"messages": list(_on_the_wire(messages))}).encode()
-        link = http.client.HTTPConnection(self._host, self._port, timeout=PATIENCE_S)
-        try:
-            link.request("POST", "/v1/messages", body, self._headers)
-            response = link.getresponse()
-            said = response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise ModelError(f"the model's connection broke: {error!r}") from error
-        finally:
-            link.close()
-        if response.status != 200:
-            raise ModelError(f"the model's provider said HTTP {response.status}: {said.decode(errors='replace')}")
+        status, said = self._exchange(body, ends_s)
+        if status != 200:
+            raise ModelError(f"the model's provider said HTTP {status}: {said.decode(errors='replace')}")
         reply = json.loads(said)
         if reply["stop_reason"] == "max_tokens":
             raise ModelError("the reply was cut at its token limit")
         return {"role": "assistant", "content": [_kept(block) for block in reply["content"] if _has_words(block)]}
+
+    def _exchange(self, body: bytes, ends_s: float) -> tuple[int, bytes]:
+        """Status and body of the reply. A timeout of the socket alone would start anew with each byte."""
+        left_s = max(0.01, ends_s - time.monotonic())
+        link = http.client.HTTPConnection(self._host, self._port, timeout=left_s)
+        try:
+            link.connect()
+            with _hung_up_after(left_s, link.sock):
+                link.request("POST", "/v1/messages", body, self._headers)
+                response = link.getresponse()
+                return response.status, response.read()
+        except (OSError, http.client.HTTPException) as error:
+            if time.monotonic() >= ends_s:
+                raise ModelError("the model took too long") from error
+            raise ModelError(f"the model's connection broke: {error!r}") from error
+        finally:
+            link.close()
+
+
+@contextlib.contextmanager
+def _hung_up_after(seconds: float, connection: socket.socket) -> Iterator[None]:
+    def hang_up() -> None:
+        with contextlib.suppress(OSError):  # it is closed already
+            connection.shutdown(socket.SHUT_RDWR)
+
+    late = threading.Timer(seconds, hang_up)
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
 
 
 def _has_words(block: Json) -> bool:

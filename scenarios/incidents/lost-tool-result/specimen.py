@@ -77,7 +77,7 @@ class Gateway(ThreadingHTTPServer):
         options = self._options
         session = Session(options.session / f"{Path(name).name}.jsonl")
         tool = Exec(session, options.fixes, pipe=options.pipe, time_scale=options.time_scale)
-        loop = Loop(session, Model(options.url, options.key), tool, options.fixes)
+        loop = Loop(session, Model(options.url, options.key), tool, options.fixes, options.time_scale)
         return Lane(loop, TYPING_TTL_S / options.time_scale)
 
 

@@ -22,10 +22,15 @@ from wires import WIRES, Draft, ProviderError, Wire, next_event, parsed
 
 MAX_RUN_LOOP_ITERATIONS = 160
 BREAKER_CAP = 5
+REPLY_CAP = 10  # six attempts that made progress are not too many; thirteen paid calls for one reply are
+TOOL_ROUNDS = 40  # has no part in the incident: a model that only asks for tools must not go on for ever
 TOTAL_BUDGET = 8  # the breaker's five, and three more: any total is a guess
 HEADERS_S = 5.0  # not the idle timer: a slow start on a busy machine is no stalled provider
 EXEC_S = 30.0
-FIXES = {"wrapper-counter", "outer-counter", "reset-on-output", "reset-on-progress", "total-budget"}
+FIXES = {
+    *("wrapper-counter", "outer-counter", "reset-on-output", "reset-on-progress"),
+    *("reply-budget", "total-budget"),
+}
 
 
 class IdleTimeoutError(Exception):
@@ -43,13 +48,14 @@ class BreakerOpenError(Exception):
 class Streak:
     """Idle timeouts in a row, for as long as its owner exists."""
 
-    def __init__(self, cap: int | None) -> None:
+    def __init__(self, cap: int | None, ends_with: str = "a reset") -> None:
         self.cap = cap
+        self.ends_with = ends_with
         self.length = 0
 
     def check(self) -> None:
         if self.cap is not None and self.length >= self.cap:
-            raise BreakerOpenError(f"idle-timeout breaker: {self.length} in a row without a reset, giving up")
+            raise BreakerOpenError(f"idle-timeout breaker: {self.length} in a row without {self.ends_with}, giving up")
 
 
 @dataclass(frozen=True)
@@ -183,13 +189,19 @@ class Run:
         self._http = http
         self._session = session
         self._attempts = 0
+        self._rounds = 0
         self._route = Route(options)
-        self._streak = Streak(BREAKER_CAP if "outer-counter" in options.fixes else None)
+        breaker = "outer-counter" in options.fixes
+        self._streak = Streak(BREAKER_CAP if breaker else None)
+        self._of_this_reply = Streak(
+            REPLY_CAP if breaker and "reply-budget" in options.fixes else None, "a whole reply"
+        )
         self._budget = TOTAL_BUDGET if "total-budget" in options.fixes else None
 
     async def answer(self) -> str:
         while self._attempts < self._route.limit:
             self._streak.check()
+            self._of_this_reply.check()
             if self._attempts == self._budget:
                 raise BreakerOpenError(f"attempt budget: {self._budget} attempts in one run, not trying again")
             self._attempts += 1
@@ -211,9 +223,10 @@ class Run:
             self._session.book(self._attempts, model, timeout.draft, "idle timeout")
             self._route.idle_timeouts += 1
             self._streak.length = 0 if self._was_alive(timeout.draft) else self._streak.length + 1
+            self._of_this_reply.length += 1
             return None
         self._session.book(self._attempts, model, draft, "finished")
-        self._streak.length = 0
+        self._streak.length = self._of_this_reply.length = 0
         return draft
 
     def _was_alive(self, draft: Draft) -> bool:
@@ -222,6 +235,9 @@ class Run:
         return by_output or by_progress
 
     async def _use_tools(self, draft: Draft) -> None:
+        self._rounds += 1
+        if self._rounds > TOOL_ROUNDS:
+            raise ProviderError(f"no answer after {TOOL_ROUNDS} rounds of tools")
         results = [{"id": call.id, "text": await run_command(call.arguments)} for call in draft.calls]
         calls = [asdict(call) for call in draft.calls]
         self._session.add(
