@@ -13,6 +13,7 @@ from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import OutcomeKind, outcome_of
 from wedgehog.harness.record.views import Call
+from wedgehog.harness.run.turn import LONGEST_STRETCH_S
 from wedgehog.harness.scenario.document import read
 from wedgehog.harness.scenario.fault_config import FaultConfig
 
@@ -65,7 +66,8 @@ class Probe:
 
     def write(self, folder: Path, look_out_s: float) -> Path:
         """Write its scenario file, with a time limit of `look_out_s` seconds."""
-        long = {"text": "and so on " * round(2 * look_out_s / PACE_S)}
+        # (A turn is watched for longer on a busy machine: an endless reply must not end meanwhile.)
+        long = {"text": "and so on " * round((2 * look_out_s + LONGEST_STRETCH_S) / PACE_S)}
         reply = long | {"pace_ms": 1000 * PACE_S} if not self.fault else long if self.long else {"text": TEXT}
         words = {
             "name": self.scenario,
