@@ -19,6 +19,7 @@ from tests.conftest import Command, ForkServer
 from wedgehog.harness.network.toxiproxy.server import locate
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, read
+from wedgehog.harness.record.judgement import read_judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
 
 PATIENCE_S = 60.0
@@ -245,6 +246,25 @@ def sound(wedgehog: Any, told: Any, sound_spec: Any, results: Any) -> Callable[.
         return {name.replace("-", "_"): run for name, run in results().items()}
 
     return played
+
+
+@pytest.fixture
+def wedgehog(wedgehog: Any, tmp_path: Path) -> Callable[..., Any]:
+    """Runs `wedgehog …`; a campaign with a run that a busy machine left undecided is played again, twice at most."""
+
+    def ran(*words: str, **more: Any) -> Any:
+        out = tmp_path / (words[words.index("--out") + 1] if "--out" in words else "runs") / "latest"
+        for last in (False, False, True):
+            done = wedgehog(*words, **more)
+            if last or words[0] != "run" or not any(map(_undecided, out.glob("*/*/verdicts.json"))):
+                break
+        return done
+
+    return ran
+
+
+def _undecided(verdicts: Path) -> bool:
+    return read_judgement(verdicts.parent).overloaded
 
 
 @pytest.fixture

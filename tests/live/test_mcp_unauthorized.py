@@ -16,7 +16,7 @@ AGENTS = {
     "sound": (FAILED, UNREACHED),
     "repeats": (
         "await asyncio.sleep(0.5)\n            return await self.result(call)",
-        "            await asyncio.sleep(0.3)\n            return await self.listed()",
+        "            await asyncio.sleep(0.1)\n            return await self.listed()",
     ),
     "waits": ("await asyncio.Event().wait()", "            await asyncio.Event().wait()"),
 }

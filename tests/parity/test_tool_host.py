@@ -33,11 +33,11 @@ from wedgehog.harness.scenario.model import Scenario
 
 pytestmark = pytest.mark.filterwarnings("default")  # the clients' own
 
-PATIENCE_S = 1.5
-"""A client's time limit for a call that gets an answer or an error."""
+PATIENCE_S = 15.0
+"""A client's time limit for a call that gets an answer or an error, also on a busy machine."""
 SILENT_S = 0.3
 """The same for a call that gets neither, from the moment at which its fault has struck."""
-SILENT = ("hangs", "stalls", "is meant")
+SILENT = ("hangs", "stalls", "is meant", "is broken")
 PLAIN = Path(__file__).with_name("plain_mcp.py")
 
 FAULTS: dict[str, Any] = {
@@ -131,7 +131,7 @@ async def outcomes(client: str, server: str, cities: list[str], struck: Struck =
     while len(seen) < len(cities):
         before = len(seen)
         try:
-            async with asyncio.timeout(20), opened(server, mode) as call:
+            async with asyncio.timeout(40), opened(server, mode) as call:
                 while len(seen) < len(cities) and not (seen[before:] and lost(seen[-1])):
                     seen.append(await came_to(call, cities[len(seen)], struck))
         except Exception:
