@@ -282,7 +282,8 @@ def _what_was_seen(turn: Turn) -> Markup | None:
         f"raised {one_line(end.raised, 160)}" if end.raised else "",
     ]
     error = "error output" if end.exit_code == 0 else "error"
-    parts = (("answer", end.answer), (error, end.error), ("stderr", end.stderr if end.stderr != end.error else ""))
+    stderr = "stderr, also of a turn of another session" if end.shared else "stderr"
+    parts = (("answer", end.answer), (error, end.error), (stderr, end.stderr if end.stderr != end.error else ""))
     boxes = [(tag("p", name, class_="soft"), tag("pre", _excerpt(said))) for name, said in parts if said.strip()]
     signs = ", ".join(part for part in [f"ended: {end.ended}", *exit_] if part)
     head = tag("summary", f"What the user saw of {turn}: {signs}")

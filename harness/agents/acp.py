@@ -40,6 +40,8 @@ class AcpSession(LivingSession):
         self._stopping, self._left = asyncio.Event(), asyncio.Event()
         self._together: list[AcpSession] = [self]
         """The sessions of its process; the first one starts it."""
+        self._overlaps = False
+        """Whether another session's turn ran during this one, or before it in the output that was kept."""
         self._starting = asyncio.Lock()
         super().__init__(spec, place, surroundings, tree)
 
@@ -85,13 +87,16 @@ class AcpSession(LivingSession):
 
     def _forget(self, owned: Owned) -> None:
         """The output counts for each session that is in a turn."""
-        if not any(other._in_turn() for other in self._together if other is not self):
+        others = [other for other in self._together if other is not self and other._in_turn()]
+        for session in (self, *others):
+            session._overlaps = bool(others)
+        if not others:
             owned.forget_output()
 
     def _outcome(self, owned: Owned, said: Said, code: int | None) -> Outcome:
-        """The words of all sessions come on one stdout, so it is nobody's alone."""
+        """The words of all sessions come on one stdout, so it is nobody's alone; on stderr is what turns have said."""
         outcome = super()._outcome(owned, said, code)
-        return outcome if len(self._together) == 1 else replace(outcome, stdout="")
+        return outcome if len(self._together) == 1 else replace(outcome, stdout="", shared=self._overlaps)
 
     # ---- what we ask
 

@@ -105,6 +105,8 @@ class Outcome:
     """`Type: message` of an exception, or why the service did not answer."""
     stdout: str = ""
     stderr: str = ""
+    shared: bool = False
+    """Whether a turn of another session in the same process may have printed a part of it."""
     ended: EndedHow = "by itself"
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""

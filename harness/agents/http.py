@@ -248,16 +248,20 @@ class HttpSession(Session):
 
     async def _outcome(self, turn: _HttpTurn) -> Outcome:
         out, err = self._output()
+        return replace(await self._told(turn), stdout=out, stderr=err, shared=not self._alone)
+
+    async def _told(self, turn: _HttpTurn) -> Outcome:
+        """What the reply said, or how its connection ended."""
         if turn.asking.cancelled():
             if self._ended == "by itself":
                 self._ended = "killed"  # only the kill cancels it without another ending
-            return Outcome(stdout=out, stderr=err, ended=self._ended)
+            return Outcome(ended=self._ended)
         broken = turn.asking.exception()
         if broken is not None:
             if self._ended == "by itself" and turn.signalled.is_set() and await self._has_died():
                 self._ended = "killed"
             raised = await self._why(broken)
-            return Outcome(raised=raised, error=raised, stdout=out, stderr=err, ended=self._ended)
+            return Outcome(raised=raised, error=raised, ended=self._ended)
         reply = turn.asking.result()
         error = OutputSource.parse(self._http.error).within(reply.text) if self._http.error else ""
         answer = OutputSource.parse(self._http.answer).within(reply.text)
@@ -268,8 +272,6 @@ class HttpSession(Session):
             answer,
             error,
             status=reply.status,
-            stdout=out,
-            stderr=err,
             ended=self._ended,
             after_answer_s=after_s,
             usage=told_usage(self._spec.usage, (reply.text,)),

@@ -27,7 +27,8 @@ def no_traceback(history: History) -> Iterator[Verdict]:
 
     Its user sees that something went wrong, but not what to do. It usually means that no line of the agent expects this
     failure. Judged on the agent's output, in turns that end in a visible error. The log of a service does not count,
-    nor does the stack of an exception that a `callable` raises, which Wedgehog prints.
+    nor does the stack of an exception that a `callable` raises, which Wedgehog prints, nor what a process printed
+    while turns of two sessions ran in it.
 
     Fix: Catch this error where the turn ends, and print one sentence. Write the stack to a log file.
     """
@@ -42,8 +43,8 @@ def no_traceback(history: History) -> Iterator[Verdict]:
 
 
 def _shown(end: TurnEnded) -> str:
-    """What the user of the turn has read: of a service its response, of a program all that it printed."""
+    """What the user of the turn has read: of a service its response, of a program all that it printed for this turn."""
     said = f"{end.answer}\n{end.error}"
-    if end.status is not None:
+    if end.status is not None or end.shared:
         return said
     return f"{end.stdout}\n{end.stderr.partition(STACK_BELOW)[0]}\n{said}"

@@ -22,6 +22,7 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.shared_output import shared_output_remarks
 from wedgehog.harness.run.timer_chain import timer_chain
 from wedgehog.harness.run.timer_remarks import timer_remarks
 from wedgehog.harness.run.unplayed import unplayed
@@ -322,6 +323,7 @@ def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Ite
             yield f"{turn}: {outcome.remark}"
     yield from timer_remarks(agent.timeouts, history)
     yield from unrun_remarks(history)
+    yield from shared_output_remarks(history)
     for ended in history.of(TurnEnded):
         yield from dict.fromkeys(
             f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)

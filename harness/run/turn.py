@@ -317,6 +317,7 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
         raised=outcome.raised,
         stdout=kept_text(outcome.stdout),
         stderr=kept_text(outcome.stderr),
+        shared=outcome.shared,
         after_answer_s=outcome.after_answer_s,
         usage=outcome.usage,
     )

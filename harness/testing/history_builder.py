@@ -123,6 +123,7 @@ class HistoryBuilder(CallBuilder):
         status: int | None = None,
         raised: str | None = None,
         stderr: str = "",
+        shared: bool = False,
         after_answer_s: float | None = None,
         usage: ToldUsage | None = None,
     ) -> "HistoryBuilder":
@@ -139,6 +140,7 @@ class HistoryBuilder(CallBuilder):
                 raised=raised,
                 stdout=words,
                 stderr=stderr or error,
+                shared=shared,
                 after_answer_s=after_answer_s,
                 usage=usage,
             )

@@ -54,6 +54,8 @@ class TurnEnded(Event):
     raised: str | None
     stdout: str = ""
     stderr: str = ""
+    shared: bool = False
+    """Whether the process printed this for a turn of another session too: a line counts for each of these turns."""
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""
     usage: ToldUsage | None = None

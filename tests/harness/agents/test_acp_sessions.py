@@ -19,6 +19,7 @@ def send(**words):
         print(json.dumps({"jsonrpc": "2.0", **words}), flush=True)
 
 def work(number, name, text):
+    if text == "loud": print(f"{name} failed", file=sys.stderr, flush=True)
     if text == "die": os._exit(3)
     if text == "deaf": time.sleep(60)
     if text == "slow": STOPS[name].wait(60)
@@ -107,3 +108,19 @@ async def test_sessions_have_a_process_each_where_a_fault_strikes_one_of_them(sp
         assert a.leader is not None and b.leader is not None and a.leader.pid != b.leader.pid
         os.kill(a.leader.pid, signal.SIGKILL)
         assert (await b.say("two", first=False)).answer == f"{b.leader.pid} n1 one two"
+
+
+async def test_stderr_of_turns_at_the_same_time_is_known_to_be_of_both(spec: Any, place: AgentContext):
+    """A line of one session's turn is not taken for a line of the other's; of a turn alone it is its own."""
+    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as (a, b):
+        alone = [await session.say("loud", first=True) for session in (a, b)]
+        slow = asyncio.create_task(a.say("slow", first=False))
+        while not a._in_turn():
+            await asyncio.sleep(0.01)
+        loud = await b.say("loud", first=False)
+        await a.end_turn(grace_s=5)
+        again = await b.say("loud", first=False)
+        stopped = await slow
+    assert [(said.stderr, said.shared) for said in alone] == [("n1 failed\n", False), ("n2 failed\n", False)]
+    assert (loud.shared, stopped.shared, stopped.stderr) == (True, True, "n2 failed\n")
+    assert (again.stderr, again.shared) == ("n2 failed\n", False)

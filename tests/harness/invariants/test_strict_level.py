@@ -353,6 +353,17 @@ def test_a_stack_in_the_log_of_a_service_is_not_shown_to_its_user(status: int | 
     assert check("no_traceback", tell.seal()).status == verdict
 
 
+@pytest.mark.parametrize(("shared", "verdict"), [(True, "pass"), (False, "fail")])
+def test_a_stack_that_may_be_of_another_session_is_not_this_turns(shared: bool, verdict: str):
+    """Two sessions in one process have one stderr."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    stack = 'Traceback (most recent call last):\n  File "a.py", line 1\nOSError: disk full'
+    tell.end("", error="storage: disk full", stderr=stack, shared=shared, raised="Internal error")
+    assert check("no_traceback", tell.seal()).status == verdict
+
+
 def test_a_sentence_is_an_error_message():
     """Also if it names a file and a line of the user's own."""
     tell = HistoryBuilder()

@@ -556,6 +556,17 @@ def test_a_repair_that_was_logged_is_remarked():
     assert [remark for remark in remarks if "logged" in remark] == ["turn 1: it logged: stripped 2 dangling calls"]
 
 
+@pytest.mark.parametrize(("shared", "said"), [((True, True), 1), ((False, False), 0)])
+def test_output_that_turns_of_two_sessions_share_is_remarked_once(shared: tuple[bool, ...], said: int):
+    tell = HistoryBuilder()
+    for both in shared:
+        tell.message()
+        tell.answer_step(1)
+        tell.end(stderr="warning: slow", shared=both)
+    remarks = [remark for remark in judged(tell.seal()).remarks if "two sessions ran in one process" in remark]
+    assert len(remarks) == said and all(remark.startswith("turn 1, turn 2: ") for remark in remarks)
+
+
 def test_what_the_report_measured_stands_beside():
     """In the report's own words."""
     judgement = judged(well(HistoryBuilder()).seal(), report="elapsed=60002ms")
