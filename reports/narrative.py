@@ -31,7 +31,7 @@ def facts(history: History) -> list[str]:
     said = _Narrative(history)
     folds = (
         *(said.lost_calls, said.retries, said.streaks, said.refusals, said.models, said.scripted),
-        *(said.rate, said.cut_short, said.background, said.continuations, said.stops, said.hangs),
+        *(said.rate, said.cut_short, said.background, said.continuations, said.stops, said.hangs, said.grants),
         *(
             said.after_the_stop,
             said.stray,
@@ -178,6 +178,20 @@ class _Narrative:
         names = {turn.number: str(turn) for turn in self.history.turns}
         for seen in self.history.of(HangSeen):
             yield f"At the deadline of {names.get(seen.turn, seen.turn)}, {one_line(seen.says, 300)}."
+
+    def grants(self) -> Iterator[str]:
+        """How long the harness waited for a first request, if that is more than its bound."""
+        missed = [(turn, turn.start_missed) for turn in self.history.turns if turn.start_missed is not None]
+        waits = [it.at_s - turn.stimulus.at_s for turn, it in missed if turn.stimulus is not None]
+        if not waits or max(waits) <= missed[0][1].bound_s:
+            return
+        shortest, longest = seconds(min(waits)), seconds(max(waits))
+        span = longest if shortest == longest else f"{shortest} to {longest}"
+        yield (
+            f"The harness stopped waiting for a first request {span} after the message, in {many(len(waits), 'turn')}: "
+            f"{missed[0][1].bound_s:g} s is the bound, and the rest it grants for being late itself (1 s at least) and "
+            "for waits for a processor."
+        )
 
     def after_the_stop(self) -> Iterator[str]:
         """Requests after a deadline or a kill. `no_spend_after_abort` reports those after an abort or a hang-up."""

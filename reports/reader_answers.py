@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Final
 
-from wedgehog.harness.record.error_words import plain, uncoloured
-from wedgehog.harness.record.events.run import AgentStarted, HostRefused
+from wedgehog.harness.record.error_words import plain
+from wedgehog.harness.record.events.run import AgentStarted, ConnectionsWatched, HostRefused
 from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
@@ -17,68 +16,62 @@ from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import answers, outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import place
-from wedgehog.reports.database_use import database
+from wedgehog.reports.hang_ups import hang_ups
 from wedgehog.reports.history_changes import compared, left_open, named, removals
 from wedgehog.reports.history_numbers import first_error
 from wedgehog.reports.markup import Markup, tag
-from wedgehog.reports.session_state import session_state
+from wedgehog.reports.named_limits import error_end, limits
+from wedgehog.reports.own_books import books_of, database_share, own_books
+from wedgehog.reports.sentences import Sentence
+from wedgehog.reports.session_files import session_answers
+from wedgehog.reports.sister_runs import SisterRuns, SistersOf
 from wedgehog.reports.tool_runs import tool_calls
-from wedgehog.reports.words import brief, count, many, money, one_line, seconds
+from wedgehog.reports.turn_exits import exits_compared, turn_exit
+from wedgehog.reports.words import count, many, money, one_line, seconds
 
-ALIKE = 0.7
-"""Two waits are alike if one is at least this share of the other: on a busy machine the proof of a fault comes late."""
 IDS_SHOWN = 8
 AT_MOST = 5
 """So many sentences of one answer are shown; the rest is counted."""
 
-LIMIT_NAMED: Final = re.compile(
-    r"\b(?:breaker|circuit|g[ai]v(?:e|ing) up|backstop|too many (?:attempts|retries|rounds|calls)"
-    r"|(?:attempts?|retry|retries|rounds?|iterations?|budget|tool) (?:limit|exhausted|exceeded|used up)"
-    r"|max(?:imum)?[ _](?:attempts|retries|rounds|iterations|turns))\b",
-    re.IGNORECASE,
-)
-"""Words by which an agent says that it stops because of a limit of its own."""
 
-
-def reader_answers(run: StoredRun) -> Markup | None:
+def reader_answers(run: StoredRun, sisters: SisterRuns) -> Markup | None:
     """The list; None for a run without a turn."""
     if not run.history.turns:
         return None
-    pairs = [(name, list(said)) for name, said in _Answers(run).all()]
+    pairs = [(name, list(said)) for name, said in _Answers(run, sisters.of(run)).all()]
     items = [tag("div", tag("dt", name), tag("dd", _sentences(said))) for name, said in pairs if said]
     return tag("div", tag("h4", "What a reader asks"), tag("dl", items, class_="stack answers"))
 
 
-def _sentences(said: Sequence[str]) -> list[Markup]:
-    more = [f"… and {len(said) - AT_MOST:,} more."] if len(said) > AT_MOST else []
+def _sentences(said: Sequence[Sentence]) -> list[Markup]:
+    more: list[Sentence] = [f"… and {len(said) - AT_MOST:,} more."] if len(said) > AT_MOST else []
     return [tag("div", it) for it in [*said[:AT_MOST], *more]]
 
 
 @dataclass(frozen=True)
 class _Answers:
     run: StoredRun
+    others: SistersOf
 
     @cached_property
     def history(self) -> History:
         return self.run.history
 
-    @cached_property
-    def played(self) -> list[Turn]:
-        return [turn for turn in self.history.turns if not turn.recovery]
-
-    def all(self) -> Iterator[tuple[str, Iterator[str]]]:
+    def all(self) -> Iterator[tuple[str, Iterable[Sentence]]]:
+        books = books_of(self.run)
         yield "Was each message answered once?", self.answered()
         yield "Time to the first error, and to recovery", self.times()
-        yield "Inactivity, or the whole call?", self.silences()
+        yield "Inactivity, or the whole call?", self.hang_ups()
         yield "What did the history keep?", self.kept()
         yield "Tool calls left without a result", self.left_open()
-        yield "What does the session file hold?", self.session()
+        yield "Do its exits leave the same history?", self.exits()
+        yield "What does the session file hold?", session_answers(self.run)
         yield "Ids of tool calls on the wire", self.wire_ids()
         yield "Did a tool call run again?", self.repeated()
         yield "Paid calls by provider and model", self.models()
-        yield "Did a limit of its own stop it?", self.breaker()
-        yield "The agent's own books", self.books()
-        yield "Database", self.queries()
+        yield "Did a limit of its own stop it?", self.limits()
+        yield "The agent's own books", own_books(self.history, books)
+        yield "Database", database_share(self.history, books)
         yield "Other hosts", self.hosts()
 
     # ---- messages
@@ -111,22 +104,17 @@ class _Answers:
 
     # ---- calls
 
-    def silences(self) -> Iterator[str]:
-        """Of each call on which the agent hung up: how long it lasted, and how long nothing had come."""
-        mine = [it for it in self.history.calls if it.hung_up is not None and it.main and not it.stopped_by]
-        if not mine:
-            return
-        waits = [_waits_s(call) for call in mine]
-        tells = [place(call) for call, (whole_s, quiet_s) in zip(mine, waits, strict=True) if quiet_s < ALIKE * whole_s]
-        calls = f"call {place(mine[0])}" if len(mine) == 1 else f"{len(mine):,} calls"
-        yield (
-            f"The agent hung up on {calls} {_range(whole for whole, _ in waits)} after the request, and "
-            f"{_range(quiet for _, quiet in waits)} after the last byte that arrived."
-        )
-        if tells:
-            yield f"The two times differ in {named(tells)}: compare them with its timers."
-        else:
-            yield "Both times are alike, so either kind of timer fits; a reply that trickles tells them apart."
+    def hang_ups(self) -> Iterator[Sentence]:
+        """The other runs are read only where this one has a hang-up to explain."""
+        if any(call.hung_up is not None and call.main and not call.stopped_by for call in self.history.calls):
+            yield from hang_ups(self.history, self.others.slow_calls)
+
+    def exits(self) -> Iterator[Sentence]:
+        mine = turn_exit(self.history)
+        yield from exits_compared(mine, self.others.exits if mine is not None else [])
+
+    def limits(self) -> Iterator[Sentence]:
+        yield from limits(self.history, self.others.errors if error_end(self.history) is not None else [])
 
     def kept(self) -> Iterator[str]:
         if not (pairs := compared(self.history)):
@@ -152,29 +140,17 @@ class _Answers:
         paid = [call for call in self.history.played_calls if call.paid]
         for wire in dict.fromkeys(call.arrived.wire for call in paid):
             mine = [call for call in paid if call.arrived.wire == wire]
-            models = dict.fromkeys(call.arrived.model for call in mine)
-            parts = [
-                f"{one_line(it, 40)} {sum(call.arrived.model == it for call in mine):,}" for it in [*models][:AT_MOST]
-            ]
+            models = [*dict.fromkeys(call.arrived.model for call in mine)]
             more = f" and {len(models) - AT_MOST} more models" if len(models) > AT_MOST else ""
             spent = ledger_of(self.history, mine)
             yield (
-                f"{wire}: {many(len(mine), 'paid call')} ({', '.join(parts)}{more}), "
-                f"{count(spent.total.tokens_billed)} tokens billed, {money(spent.cost_usd)}."
+                f"{wire}: {many(len(mine), 'paid call')}, {count(spent.total.tokens_billed)} tokens billed, "
+                f"{money(spent.cost_usd)}: {'; '.join(self._model(it, mine) for it in models[:AT_MOST])}{more}."
             )
 
-    def breaker(self) -> Iterator[str]:
-        for turn in self.played:
-            said = "" if turn.end is None else uncoloured(f"{turn.end.error}\n{turn.end.stderr}\n{turn.end.answer}")
-            if turn.end is None or (found := LIMIT_NAMED.search(said)) is None:
-                continue
-            after = [call for call in self.history.calls if call.arrived.id > turn.end.id]
-            recovery = sum(call not in self.history.played_calls for call in after)
-            code = "" if turn.end.exit_code is None else f" (exit code {turn.end.exit_code})"
-            yield f"Its words at the end of {turn}{code} name a limit: “{one_line(_line_around(found), 160)}”."
-            yield f"After them came {many(len(after) - recovery, 'call')}, and {recovery} of the recovery message."
-            return
-        yield "Its words name no breaker and no limit."
+    def _model(self, model: str, calls: Sequence[Call]) -> str:
+        mine = [call for call in calls if call.arrived.model == model]
+        return f"{one_line(model, 40)} {many(len(mine), 'call')}, {money(ledger_of(self.history, mine).cost_usd)}"
 
     # ---- tools
 
@@ -204,45 +180,17 @@ class _Answers:
         if not uses:
             yield f"The model called no tool.{restarted}"
             return
-        if not seen:
-            yield f"Not known: of {many(len(uses), 'tool call')} none reported that it ran.{restarted}"
-        elif again:
+        if again:
             yield f"Yes: {'; '.join(again[:AT_MOST])}.{restarted}"
-        else:
-            silent = f"; of {many(len(uses) - len(seen), 'other')} nothing is known" if len(seen) < len(uses) else ""
-            yield f"No: {many(len(seen), 'tool call')} ran once{' each' if len(seen) > 1 else ''}{silent}.{restarted}"
-
-    def queries(self) -> Iterator[str]:
-        used = database(self.history)
-        yield f"{used}." if used else "No query reached a database of the harness: its share of the time is not known."
-
-    # ---- files
-
-    def session(self) -> Iterator[str]:
-        for path in [*sorted(self.run.folder.glob("session-at-kill-*/**/*")), *self.run.session_files]:
-            state = session_state(path) if path.is_file() else None
-            if state is None or not (state.calls or state.torn):
-                continue
-            when = "at the kill" if "session-at-kill" in str(path.relative_to(self.run.folder)) else "at the end"
-            torn = "; its last record is torn" if state.torn else ""
-            held = f"{many(len(state.dangling), 'tool call')} without a result: {named(state.dangling)}"
-            held = held if state.dangling else f"a result for each of {many(len(state.calls), 'tool call')}"
-            yield f"{when[0].upper()}{when[1:]}, {path.name}: {many(state.records, 'record')}, {held}{torn}."
-
-    def books(self) -> Iterator[str]:
-        """The sums of the numbers in its session files, beside ours."""
-        ours = ledger_of(self.history)
-        known = [(path, state) for path in self.run.session_files if (state := session_state(path)) is not None]
-        if not any(state.sums for _, state in known):
-            yield "None known: no session file holds amounts in each of its records."
-        for path, state in known:
-            sums = [f"{one_line(name, 30)} {brief(total)}" for name, total in state.sums.items()]
-            if sums:
-                yield f"{path.name}: {many(state.records, 'record')}, in sum {', '.join(sums[:AT_MOST])}."
-        yield (
-            f"By our count: {many(ours.paid_calls, 'paid call')}, {count(ours.total.input_tokens)} input and "
-            f"{count(ours.total.output_tokens)} output tokens, {money(ours.cost_usd)}, recovery message included."
-        )
+        elif seen:
+            yield f"No: {many(len(seen), 'tool call')} ran once{' each' if len(seen) > 1 else ''}.{restarted}"
+        if unseen := [use for use in uses if not ran[use.token]]:
+            carried = sum(bool(use.results) for use in unseen)
+            only = "" if seen else restarted
+            yield (
+                f"Of {many(len(unseen), 'tool call')} the harness can't see the runs, since only its own commands and "
+                f"tools report them; later requests carry a result of {carried:,} of them, by one id each.{only}"
+            )
 
     # ---- hosts
 
@@ -253,7 +201,7 @@ class _Answers:
         elif _has_hosts(self.run.folder):
             yield "None: it asked for no host outside those of its spec."
         else:
-            yield "Not watched: its spec has no `hosts`, so it ran in the machine's own network."
+            yield from _connections(self.history)
 
 
 def _has_hosts(folder: Path) -> bool:
@@ -263,30 +211,20 @@ def _has_hosts(folder: Path) -> bool:
         return False
 
 
-def _line_around(found: re.Match[str]) -> str:
-    """The line of some words, of which at most 120 characters stand before them."""
-    start = max(found.string.rfind("\n", 0, found.start()) + 1, found.start() - 120)
-    return found.string[start : found.end() + 160].partition("\n")[0]
-
-
-def _waits_s(call: Call) -> tuple[float, float]:
-    """From the request, and from the last byte that arrived, to the agent's hang-up."""
-    over_s = call.hung_up.at_s if call.hung_up is not None else call.at_s
-    return over_s - call.at_s, over_s - _last_byte_s(call)
-
-
-def _range(waits: Iterable[float]) -> str:
-    found = list(waits)
-    shortest, longest = seconds(min(found)), seconds(max(found))
-    return shortest if shortest == longest else f"{shortest} to {longest}"
-
-
-def _last_byte_s(call: Call) -> float:
-    """When the last byte of the reply's body that arrived was sent; the request's time if none arrived."""
-    if call.ended is None or not call.ended.bytes_delivered:
-        return call.at_s
-    first_s = call.at_s + (call.ended.first_byte_s or 0.0)
-    return max([first_s, *(fired.at_s for fired in call.faults if fired.bytes is not None)])
+def _connections(history: History) -> Iterator[str]:
+    """What was seen of an agent that ran in the machine's own network."""
+    watched = history.first(ConnectionsWatched)
+    if watched is None:
+        yield "Not watched: its spec has no `hosts`, so it ran in the machine's own network."
+        return
+    if watched.others:
+        yield f"It was connected to {named(watched.others)}."
+    else:
+        yield "None seen: no process of the agent had a TCP connection to another machine."
+    yield (
+        f"Looked for in {many(watched.looks, 'look')}, one every {watched.every_s:g} s: a shorter connection can be "
+        "missed. A spec with `hosts` would show each name that it asks for."
+    )
 
 
 def _since(turn: Turn) -> str:

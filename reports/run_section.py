@@ -28,6 +28,7 @@ from wedgehog.reports.refused_request import refused_request
 from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
 from wedgehog.reports.run_files import files
+from wedgehog.reports.sister_runs import SisterRuns
 from wedgehog.reports.timeline_svg import event_id, timeline_figure
 from wedgehog.reports.what_ran import what_ran
 from wedgehog.reports.words import brief, count, many, money, one_line, seconds
@@ -53,7 +54,9 @@ def anchor(number: int) -> str:
     return f"run-{number + 1}"
 
 
-def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfolded: bool) -> Markup:
+def run_section(
+    number: int, run: StoredRun, campaign: StoredCampaign, sisters: SisterRuns, *, unfolded: bool
+) -> Markup:
     """The folded section of one run."""
     judged = run.judgement
     says, why = judged.skipped or judged.says, campaign.whys.get(judged.scenario)
@@ -62,7 +65,7 @@ def run_section(number: int, run: StoredRun, campaign: StoredCampaign, *, unfold
     skipped = tag("p", "This run does not count.", class_="soft")
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
-        skipped if judged.skipped else _PlayedRun(run, campaign, anchor(number)).parts(),
+        skipped if judged.skipped else _PlayedRun(run, campaign, anchor(number), sisters).parts(),
     )
     return tag("details", head, tag("div", inside, class_="inside", id=anchor(number)), class_="run", open=unfolded)
 
@@ -80,6 +83,7 @@ class _PlayedRun:
     run: StoredRun
     campaign: StoredCampaign
     id: str
+    sisters: SisterRuns
 
     @cached_property
     def run_dir(self) -> str:
@@ -102,7 +106,7 @@ class _PlayedRun:
     def _details(self) -> Iterator[Markup | None]:
         """What is on the screen only: printed, it would fill pages."""
         yield self._turns()
-        yield reader_answers(self.run)
+        yield reader_answers(self.run, self.sisters)
         yield call_table(self.history, self.violating)
         yield refused_request(self.history, self.campaign.folder / BODIES)
         yield what_ran(self.history)

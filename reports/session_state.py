@@ -15,6 +15,8 @@ _CALL_LISTS: Final = frozenset({"tool_calls", "toolCalls", "calls"})
 _IDS: Final = ("call_id", "id")
 _AMOUNT: Final = re.compile(r"tokens|usd|cost|price|queries|latency|duration|elapsed|(_|\b)m?s$", re.IGNORECASE)
 """Names of numbers of which a sum means something."""
+_MONEY: Final = re.compile(r"usd|cost|price|dollar", re.IGNORECASE)
+_STATUS: Final = ("status", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,12 @@ class SessionState:
     """Those without a result."""
     sums: Mapping[str, float]
     """The sums of the numbers that each record has at its top; only of JSON lines."""
+    blank: int = 0
+    """Records in which all of these numbers are 0."""
+    has_money: bool = False
+    """Whether any record has an amount of money at its top."""
+    status: str = ""
+    """The last `status` or `state` that a record has at its top, as a text."""
 
 
 def session_state(path: Path) -> SessionState | None:
@@ -47,7 +55,22 @@ def session_state(path: Path) -> SessionState | None:
         return None
     calls, named = _ids(records)
     sums = _sums(records) if path.suffix == ".jsonl" else {}
-    return SessionState(len(records), torn, tuple(calls), tuple(it for it in calls if it not in named), sums)
+    blank = sum(all(it[name] == 0 for name in sums) for it in records) if sums else 0
+    return SessionState(
+        len(records),
+        torn,
+        tuple(calls),
+        tuple(it for it in calls if it not in named),
+        sums,
+        blank,
+        any(_MONEY.search(str(name)) for it in records if isinstance(it, dict) for name in it),
+        next(filter(None, map(_status, reversed(records))), ""),
+    )
+
+
+def _status(record: Any) -> str:
+    found = [record.get(name) for name in _STATUS] if isinstance(record, dict) else []
+    return next((it for it in found if isinstance(it, str)), "")
 
 
 def _records(text: str) -> tuple[list[Any], bool]:

@@ -10,6 +10,7 @@ from wedgehog.reports.words import many, one_line, seconds
 
 STARTS_SHOWN, CLIENTS_SHOWN = 12, 4
 UNKNOWN = "not known"
+NO_CLIENT = f"{UNKNOWN}: they have no User-Agent"
 
 
 def what_ran(history: History) -> Markup | None:
@@ -30,7 +31,14 @@ def _facts(starts: Sequence[AgentStarted], history: History) -> Iterator[tuple[s
         "version of the agent's package",
         first.version or f"{UNKNOWN}: its entry file belongs to no installed package",
     )
-    yield "client that its requests name", ", ".join([*clients][:CLIENTS_SHOWN]) or UNKNOWN
+    if first.interpreter:
+        yield "interpreter", first.interpreter
+    if first.source:
+        yield "source tree of the entry file", first.source
+    yield (
+        "client that its requests name",
+        ", ".join([*clients][:CLIENTS_SHOWN]) or NO_CLIENT,
+    )
     if first.entry:
         yield "entry file", first.entry
         yield "SHA-256 of that file", first.entry_hash or UNKNOWN
@@ -53,4 +61,5 @@ def _one(number: int, it: AgentStarted, first: AgentStarted) -> list[object]:
     file = "" if it.entry_hash == first.entry_hash else f"; the entry file's SHA-256 is {it.entry_hash or UNKNOWN}"
     alike = it.argv == first.argv and number > 1
     command = "the same command" if alike else tag("code", shlex.join(it.argv))
-    return [f"start {number}, recorded at {seconds(max(0.0, it.at_s))}, pid {it.pid or UNKNOWN}: ", command, file]
+    when = f"recorded at {seconds(max(0.0, it.at_s))}" if it.began_s is None else f"at {seconds(it.began_s)}"
+    return [f"start {number}, {when}, pid {it.pid or UNKNOWN}: ", command, file]

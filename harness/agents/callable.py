@@ -148,7 +148,7 @@ class CallableSession(Session):
             ours.close()
             raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {bad.strerror}") from None
         reader, writer = await asyncio.open_connection(sock=ours, limit=LONGEST_LINE_BYTES)
-        self._owned, self.started = owned, replace(self.started, pid=owned.pid)
+        self._owned, self.started = owned, replace(self.started, pid=owned.pid, began_s=round(place.clock.now(), 4))
         self.starts.append(self.started)
         return _Host(owned, reader, writer)
 

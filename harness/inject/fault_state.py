@@ -115,8 +115,10 @@ class LimitedReply:
 
     def cut(self, now: float) -> PartialDelivery:
         """As much as can have arrived by now."""
-        at = self.written.played(self.fault, self._first, now)[0] if self.fault.slows else self.at
-        return PartialDelivery(at, self.how, self.headers)
+        if not self.fault.slows:
+            return PartialDelivery(self.at, self.how, self.headers)
+        at, _ = self.written.played(self.fault, self._first, now)
+        return PartialDelivery(at, self.how, self.headers, self.written.quiet_s(self.fault, self._first, now))
 
     @property
     def whole_s(self) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal
 
 from wedgehog.fake_llm.observer import Point
@@ -9,6 +10,8 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.pipe import Pipe
 
 LimitKind = Literal["stalled", "cut", "slowed"]
+LOOKS = 16
+"""So often is a slow reply looked at for its longest silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,8 @@ class PartialDelivery:
     how: LimitKind
     headers: bool = True
     """Whether status line and headers were certainly let through; of what is only slow, only an estimate is known."""
+    quiet_s: float | None = field(default=None, compare=False)
+    """Of what is only slow: the longest time in which no byte came, at most."""
 
 
 @dataclass
@@ -56,3 +61,12 @@ class Written:
             held, last_s = 0, at_s
         last_s = max(last_s, pipe.skip(until_s))
         return max(0, pipe.carried - self.head), last_s
+
+    def quiet_s(self, fault: WireFault, first: int, until_s: float) -> float | None:
+        """The longest time until then in which no body byte came, at most; None if nothing was written."""
+        if not self.parts:
+            return None
+        step_s = (until_s - self.parts[0][0]) / LOOKS
+        counts = [self.played(fault, first, until_s - step_s * (LOOKS - look))[0] for look in range(1, LOOKS + 1)]
+        longest = max(len(list(same)) for _, same in groupby([0, *counts]))
+        return min(longest + 1, LOOKS) * step_s

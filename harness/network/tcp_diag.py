@@ -10,6 +10,7 @@ import struct
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
 from typing import Self
 
 from wedgehog.harness.network.base import Address
@@ -71,17 +72,30 @@ class TcpDiag:
     def sockets(self, local_port: int = 0, remote_port: int = 0) -> list[SocketCount]:
         """Return the sockets with that local or remote port."""
         ports = struct.pack("!HH", local_port, remote_port)
-        body = REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, INFO_REQUESTED, WITH_COUNTS) + ports + bytes(44)
+        return list(filter(None, map(_count, self._dumped(socket.AF_INET, INFO_REQUESTED, ports))))
+
+    def elsewhere(self) -> dict[int, str]:
+        """By inode, the address of each socket, IPv4 or IPv6, whose other end is not this machine's loopback."""
+        found: dict[int, str] = {}
+        for family in (socket.AF_INET, socket.AF_INET6):
+            for message in self._dumped(family, 0, bytes(4)):
+                address, (port,) = _remote(message), struct.unpack_from("!H", message, 6)
+                if not address.is_loopback and not address.is_unspecified:
+                    host = f"[{address}]" if address.version == 6 else str(address)
+                    found[struct.unpack_from("=I", message, 68)[0]] = f"{host}:{port}"
+        return found
+
+    def _dumped(self, family: int, wanted: int, ports: bytes) -> Iterator[bytes]:
+        """The kernel's messages, one for each socket."""
+        body = REQUEST.pack(family, socket.IPPROTO_TCP, wanted, WITH_COUNTS) + ports + bytes(44)
         self._netlink.send(HEADER.pack(HEADER.size + len(body), BY_FAMILY, DUMP, 1, 0) + body)
-        found: list[SocketCount] = []
         while True:
             for kind, payload in _records(self._netlink.recv(1 << 18), HEADER):
                 if kind == ERROR:
                     raise OSError("netlink refused the request")
                 if kind == DONE:
-                    return found
-                if (count := _count(payload)) is not None:
-                    found.append(count)
+                    return
+                yield payload
 
     def close(self) -> None:
         """Close the netlink socket."""
@@ -97,6 +111,13 @@ def _records(data: bytes, header: struct.Struct) -> Iterator[tuple[int, bytes]]:
             return
         yield kind, data[at + header.size : at + size]
         at += (size + 3) & ~3
+
+
+def _remote(message: bytes) -> IPv4Address | IPv6Address:
+    if message[0] == socket.AF_INET:
+        return IPv4Address(message[24:28])
+    address = IPv6Address(message[24:40])
+    return address.ipv4_mapped or address
 
 
 def _count(message: bytes) -> SocketCount | None:

@@ -23,6 +23,7 @@ from wedgehog.harness.record.events.run import Note, SessionKept, SessionPlanted
 from wedgehog.harness.record.events.turn import MAIN_SESSION, SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.sandbox.cleanup import carrying
+from wedgehog.harness.sandbox.process_info import tree_of
 from wedgehog.harness.sandbox.signals import tree
 
 NEVER_TORN = "The agent replaces its session file whole, so the kill left no half line in it."
@@ -44,6 +45,10 @@ class AgentProcesses(ProcessTargets):
     def leaders(self) -> frozenset[int]:
         """Pids of the agent's own processes; their sessions reap them."""
         return _leaders(self.sessions)
+
+    def pids(self) -> Iterator[int]:
+        """All live processes of the agent and below it."""
+        yield from (process.pid for process in tree_of(self.mark, self.leaders))
 
     def find(self, whom: Whom, token: str, turn: int) -> Iterator[psutil.Process]:
         """Live processes; a tree's leader comes first, and gets its signal before the rest is looked for."""

@@ -281,6 +281,7 @@ class Recorder:
                 damaged=bool(edited),
                 slowed=cut is not None and cut.how == "slowed",
                 headers_delivered=_headers_delivered(ended, cut),
+                quiet_s=None if cut is None or cut.quiet_s is None else round(cut.quiet_s, 3),
             )
         )
 

@@ -28,6 +28,7 @@ from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.agent_targets import AgentProcesses, SessionFiles
+from wedgehog.harness.run.connection_watch import ConnectionWatch
 from wedgehog.harness.run.control import ControlFacts, read_control, shape_in
 from wedgehog.harness.run.cpu_wait import CpuMeter, CpuWatch, LagMonitor
 from wedgehog.harness.run.diagnostics import Diagnostics
@@ -170,9 +171,11 @@ class _Run:
     async def play(self) -> ControlFacts | None:
         """Open everything, play the turns, heal; the facts of a control run."""
         close_after = self.injector.closes_after
-        lag = LagMonitor(self.clock)
+        lag, watch = LagMonitor(self.clock), ConnectionWatch(self.processes.pids)
+        watched = not self.simulated and not self.job.agent.hosts  # a private network shows what is refused
         async with (
             contextlib.nullcontext() if self.simulated else lag,  # in virtual time nothing is late
+            watch if watched else contextlib.nullcontext(),
             self.pipes,
             self.services,
             FakeLLM(
@@ -195,6 +198,8 @@ class _Run:
             finally:
                 await self.injector.close()
                 self.recorder.flush()
+                if watch.seen is not None:
+                    self.history.add(watch.seen)
                 if self.cpu is not None:
                     self.history.add(self.cpu.seen(0))
                 self.history.add(LagSeen(worst_s=lag.worst_s))

@@ -12,7 +12,8 @@ def timer_chain(timers: Sequence[Timeout]) -> Iterator[str]:
     if not inner:
         return
     depths = sorted(timers, key=lambda timer: len(list(_around(timer, known))))
-    yield f"Its timers by its spec, outer to inner: {', '.join(_link(timer, known) for timer in depths)}"
+    chain = ", ".join(_link(timer, known) for timer in depths)
+    yield f"Its timers by its spec, outer to inner: {chain}; the spec names no other timer"
 
 
 def _around(timer: Timeout, known: dict[str, Timeout]) -> Iterator[Timeout]:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from wedgehog.harness.agents.spec_keys import Timeout
+from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Turn
 from wedgehog.harness.run.fired_timers import LATE_S, LATE_SHARE, NO_TIME_FITS, named_timer, timers_fired
@@ -23,6 +24,7 @@ def timer_remarks(timers: Sequence[Timeout], history: History) -> Iterator[str]:
         for it in (*timers_fired(turn, timers, history), *_front_end(turn, timers, history))
     ]
     stamped = list(_in_the_log(timers, history))
+    stamped += list(_not_due(timers, stamped, history))
     told = [name for timer in timers if any((name := named_timer(timer, history)) in it for it in stamped)]
     said = [it for it in said if not (it.endswith(NO_TIME_FITS) and any(name in it for name in told))] + stamped
     yield from said
@@ -71,6 +73,28 @@ def _after_a_message(timer: Timeout, written_s: float, history: History) -> Iter
         waited_s = next(iter(fitting.values()))
         which, name = " or ".join(fitting), named_timer(timer, history)
         yield f"{which}: by the time on its own line, its timer {name} fired about {waited_s:.0f} s after the message"
+
+
+def _not_due(timers: Sequence[Timeout], stamped: Sequence[str], history: History) -> Iterator[str]:
+    """Of a timer that counts from the message: the messages after which the agent ran for less than its time."""
+    for timer in timers:
+        name = named_timer(timer, history)
+        if not any(name in it for it in stamped):
+            continue
+        waits = {turn: _ran_s(turn, history) for turn in history.turns if turn.stimulus is not None}
+        early = {str(turn): s for turn, s in waits.items() if s < timer.s / history.run.time_scale - STAMP_S}
+        if early:
+            ran = ", ".join(f"{s:.2f} s" for s in early.values())
+            yield f"{', '.join(early)}: its timer {name} was not due: after the message the agent ran for {ran} only"
+
+
+def _ran_s(turn: Turn, history: History) -> float:
+    """From a turn's message to the next kill, else to the end of the run."""
+    given = turn.stimulus
+    if given is None:
+        return 0.0
+    kills = (it.at_s for it in history.of(AgentKilled) if it.id > given.id)
+    return next(kills, history.events[-1].at_s) - given.at_s
 
 
 def _seconds_into(stamp: str, began: datetime) -> float | None:

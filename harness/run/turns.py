@@ -96,6 +96,9 @@ class Turns:
                     version=started.version or "",
                     pid=started.pid or 0,
                     ready_s=0.0 if number else round(session.ready_s, 4),
+                    began_s=started.began_s,
+                    interpreter=started.interpreter,
+                    source=started.source,
                 )
             )
         self.starts_told = len(starts)

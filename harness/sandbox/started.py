@@ -13,6 +13,8 @@ from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
+from wedgehog.harness.sandbox.source_tree import interpreter_of, source_of
+
 INTERPRETERS = re.compile(r"(python|pypy|node|bun|deno|ruby|perl|bash|sh|dash|zsh)[\d.]*")
 _TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader"}
 """Interpreter options whose value is the next argument."""
@@ -32,6 +34,12 @@ class Started:
     entry_hash: str | None = None
     """The sha256 of `entry`."""
     pid: int | None = None
+    began_s: float | None = None
+    """When the process was started, by the clock of the run."""
+    interpreter: str = ""
+    """`Python 3.11.7`; empty if there is none, or no file tells."""
+    source: str = ""
+    """`mine 1.2.0 (pyproject.toml), commit 3f2a9c1d0b7e`, by the files above the entry; empty: no such files."""
 
 
 def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int | None = None) -> Started:
@@ -40,14 +48,17 @@ def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int 
     if program is None:
         return Started(tuple(argv), argv[0], pid=pid)
     executable = Path(program).resolve()
-    entry, version = executable, None
+    entry, version, interpreter, source = executable, None, "", ""
     if INTERPRETERS.fullmatch(executable.name):
         script, version = _script(argv[1:], cwd, Path(program))
         entry = script or executable
-        version = version or _npm_version(entry)
+        version = version or _npm_version(entry) or _version_around(entry)
+        interpreter = interpreter_of(Path(program))
+        source = source_of(entry) if script else ""
     else:
         version = _npm_version(entry) or _version_of_command(Path(program))
-    return Started(tuple(argv), str(executable), version, str(entry), sha256(entry), pid)
+    hashed = sha256(entry)
+    return Started(tuple(argv), str(executable), version, str(entry), hashed, pid, None, interpreter, source)
 
 
 def what_imports(
@@ -61,7 +72,11 @@ def what_imports(
     entry = Path(name) if name.endswith(".py") else _module(name, [*folders, *path])
     installed = entry is not None and any(entry.is_relative_to(folder) for folder in _of_packages(path))
     version = _version_of_module(name, path) if installed and not name.endswith(".py") else None
-    return Started((target,), python, version, str(entry) if entry else None, sha256(entry) if entry else None)
+    interpreter = interpreter_of(Path(python))
+    if entry is None:
+        return Started((target,), python, version, interpreter=interpreter)
+    source = source_of(entry)
+    return Started((target,), python, version, str(entry), sha256(entry), interpreter=interpreter, source=source)
 
 
 def sha256(file: Path) -> str | None:
@@ -120,6 +135,14 @@ def _version_of_command(program: Path) -> str | None:
 
 def _version_of_module(name: str, folders: Sequence[str]) -> str | None:
     return _version_of_package(name.split(".", maxsplit=1)[0], _of_packages(folders))
+
+
+def _version_around(entry: Path) -> str | None:
+    """The version of the installed Python package in whose folder the entry lies."""
+    for folder in entry.parents:
+        if _of_packages([str(folder.parent)]):
+            return _version_of_package(folder.name, (str(folder.parent),))
+    return None
 
 
 def _of_packages(folders: Sequence[str]) -> tuple[str, ...]:

@@ -4,8 +4,10 @@ import json
 import re
 from html import unescape
 
+import pytest
+
 from wedgehog.harness.record.events.call import OpenToolCall, ToolCallOffered, ToolResult
-from wedgehog.harness.record.events.run import AgentStarted, HostRefused
+from wedgehog.harness.record.events.run import AgentStarted, ConnectionsWatched, HostRefused
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.reports import write_folder
@@ -145,20 +147,72 @@ def test_session_files_tell_their_dangling_calls_at_the_kill_and_at_the_end(camp
         session__log_dot_jsonl=f"{call}\n{result}\n",
         session__calls_dot_json=json.dumps([{"tool_calls": [{"id": "x", "type": "function"}, {"id": "y"}]}]),
     )
-    assert "At the kill, log.jsonl: 1 record, 1 tool call without a result: c1; its last record is torn." in said
-    assert "At the end, log.jsonl: 2 records, a result for each of 1 tool call." in said
-    assert "At the end, calls.json: 1 record, 2 tool calls without a result: x, y." in said
+    assert "At the kill, log.jsonl: 1 record, 1 tool call without a result: c1; its last record is torn; no " in said
+    assert "At the end, log.jsonl: 2 records, a result for each of 1 tool call; no record holds a status." in said
+    assert "At the end, calls.json: 1 record, 2 tool calls without a result: x, y; no record holds a status." in said
+    assert "The file has changed since the last kill." in said
+
+
+def test_a_status_in_a_session_file_is_told_and_whether_the_file_changed_after_the_kill(campaign: Campaign):
+    """The last record with a status counts; a later one of another kind has none."""
+    text = "".join(json.dumps(it) + "\n" for it in ({"status": "idle"}, {"status": "running"}, {"type": "note"}))
+    said = _list(campaign, storm(1, "a"), session_at_kill_1__log_dot_jsonl=text, session__log_dot_jsonl=text)
+    assert "At the kill, log.jsonl: 3 records, no tool call; its status is “running”. At the end, " in said
+    assert said.count("its status is “running”. The file is the same as at the last kill.") == 1
 
 
 def test_the_agents_own_amounts_stand_beside_ours(campaign: Campaign):
     """The sums of what each record has; numbers that are no amounts, and files without any, are left out."""
     book = "".join(json.dumps({"attempt": n, "model": "m", "output_tokens": 100}) + "\n" for n in range(3))
     said = _list(campaign, storm(2, "a"), session__book_dot_jsonl=book)
-    assert "book.jsonl: 3 records, in sum output_tokens 300." in said
-    assert "By our count: 3 paid calls, 24,000 input and 120 output tokens" in said
+    assert "book.jsonl: 3 records, in sum output_tokens 300; no record holds an amount of money." in said
+    assert "By our count: 3 paid calls (with 1 of the recovery message, which the numbers above" in said
+    assert "24,000 input and 120 output tokens" in said
+    assert "So book.jsonl has 300 of 120 output tokens." in said
     assert "None known: no session file holds amounts" in _list(
         Campaign(campaign.folder.parent / "other"), storm(2, "a")
     )
+
+
+def test_records_of_the_agents_books_that_hold_only_zeros_are_counted_and_money_is_noticed(campaign: Campaign):
+    """An agent that books no tokens for what it paid is found out by its own file."""
+    records = [{"input_tokens": 0, "output_tokens": 0, "usd": 0}] * 2 + [
+        {"input_tokens": 9, "output_tokens": 1, "usd": 0}
+    ]
+    said = _list(campaign, storm(2, "a"), session__book_dot_jsonl="".join(json.dumps(it) + "\n" for it in records))
+    assert "in sum input_tokens 9, output_tokens 1, usd 0; 2 of them hold only zeros. By our count" in said
+    assert "So book.jsonl has 9 of 24,000 input tokens and 1 of 120 output tokens." in said
+
+
+@pytest.mark.parametrize(
+    ("scale", "latency", "says"),
+    [
+        (1.0, 0.1, "latency_s 0.20 s in sum; 30% of the 0.66 s in which it worked on its messages."),
+        (1.0, 0.5, "1.00 s in sum; more than the 0.66 s in which it worked on its messages, so they overlapped."),
+        (10.0, 0.1, "30% of the 0.66 s in which it worked on its messages if these are real seconds, 3% of the 6"),
+        (10.0, 0.5, "more than the 0.66 s in which it worked on its messages, so they are on the scenario's clock"),
+    ],
+)
+def test_the_share_of_the_queries_in_the_agents_own_books_says_by_which_clock(
+    campaign: Campaign, scale: float, latency: float, says: str
+):
+    """A sum that is longer than the run can't be in real seconds; else both shares are told."""
+    book = "".join(json.dumps({"queries": 45, "latency_s": latency}) + "\n" for _ in range(2))
+    said = _list(campaign, storm(2, "a", time_scale=scale), session__work_dot_jsonl=book)
+    assert "No query went through a database of the harness, so it measured none; what follows is from the" in said
+    assert "work.jsonl: 90 queries in 2 records, latency_s" in said and says in said
+
+
+@pytest.mark.parametrize(
+    "words", ["attempt budget: 8 attempts in one run, not trying again", "no answer after 5 tool rounds", "max retries"]
+)
+def test_other_words_for_a_limit_are_known(campaign: Campaign, words: str):
+    def tell(telling: Telling) -> None:
+        storm(1, "a")(telling)
+        telling.message(3)
+        telling.end(3, error=f"Error: {words}", exit_code=1)
+
+    assert f"name a limit: “Error: {words}”" in _list(campaign, tell)
 
 
 def test_a_limit_that_the_agent_names_is_quoted_with_the_calls_after_it(campaign: Campaign):
@@ -192,7 +246,26 @@ def test_a_tool_call_that_ran_again_after_a_restart_is_said(campaign: Campaign):
 
     assert "Yes: 1.1.2 ran 2 times. The agent was started 2 times." in _list(campaign, tell)
     once = _list(Campaign(campaign.folder.parent / "other"), _tools())
-    assert "No: 2 tool calls ran once each." in once
+    assert "No: 2 tool calls ran once each." in once and "can't see" not in once
+
+
+def test_tool_calls_of_which_no_run_is_reported_are_said_with_their_results(campaign: Campaign):
+    """Such as the agent's own tools: the requests show that they ended."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        call = telling.request(1)
+        telling.accept(call)
+        offered = (ToolCallOffered("1.1.1", "update", True), ToolCallOffered("1.1.2", "update", True))
+        telling.whole(call, stop="tool", tool_calls=offered)
+        call = telling.request(1, 2, results=RESULT)
+        telling.accept(call)
+        telling.whole(call, "Done.")
+        telling.end(1, "Done.")
+
+    assert "Of 2 tool calls the harness can't see the runs" in (said := _list(campaign, tell))
+    assert "later requests carry a result of 1 of them, by one id each." in said
 
 
 def test_refused_hosts_are_named_and_without_a_private_network_they_are_not_watched(campaign: Campaign):
@@ -205,6 +278,21 @@ def test_refused_hosts_are_named_and_without_a_private_network_they_are_not_watc
     assert "It asked for evil.test and was refused." in _list(campaign, tell)
     other = Campaign(campaign.folder.parent / "other")
     assert "Not watched: its spec has no `hosts`" in _list(other, storm(1, "a"))
+
+
+def test_connections_to_other_machines_are_told_as_they_were_looked_for(campaign: Campaign):
+    """`None seen` comes with the number of looks, because a short connection can be missed."""
+    for name, others, says in (("none", (), "None seen"), ("one", ("192.0.2.1:443",), "connected to 192.0.2.1:443.")):
+
+        def tell(telling: Telling, others: tuple[str, ...] = others) -> None:
+            storm(1, "a")(telling)
+            telling.history.add(ConnectionsWatched(looks=24, every_s=0.2, others=others))
+
+        said = _list(Campaign(campaign.folder.parent / name), tell)
+        assert says in said and "Looked for in 24 looks, one every 0.2 s: a shorter connection can be missed." in said
+
+
+def test_an_agent_in_a_private_network_asked_for_no_other_host(campaign: Campaign):
     private = Campaign(campaign.folder.parent / "private")
     assert "None: it asked for no host" in _list(private, storm(1, "a"), agent_dot_yaml="name: a\nhosts: {}\n")
 
@@ -212,7 +300,7 @@ def test_refused_hosts_are_named_and_without_a_private_network_they_are_not_watc
 def test_paid_calls_are_summed_by_provider_and_model(campaign: Campaign):
     """Without the recovery message, like every number of the scenario."""
     said = _list(campaign, storm(3, "a"))
-    assert "anthropic: 3 paid calls (claude-sonnet-4-6 3), 24,120 tokens billed, $0.074." in said
+    assert "anthropic: 3 paid calls, 24,120 tokens billed, $0.074: claude-sonnet-4-6 3 calls, $0.074." in said
 
 
 def test_each_start_is_listed_and_what_is_not_known_is_said(campaign: Campaign):

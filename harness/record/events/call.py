@@ -157,6 +157,8 @@ class ReplyEnded(Event):
     """
     headers_delivered: bool | None = None
     """Whether status line and headers have certainly arrived; None if this was not recorded."""
+    quiet_s: float | None = None
+    """If it was only slow: the longest time without a byte of it, at most; None if this is not known."""
 
 
 class HungUp(Event):

@@ -53,6 +53,12 @@ class AgentStarted(Event):
     pid: int = 0
     ready_s: float = 0.0
     """Seconds from its start until it could take its first message; an agent that starts with each message has none."""
+    began_s: float | None = None
+    """When the process was started: this event is written at the end of a turn. None: not known."""
+    interpreter: str = ""
+    """The interpreter that runs the entry file, with its version as far as files tell it; empty: none, or not known."""
+    source: str = ""
+    """The project and the commit in whose folder the entry file lies; empty if it lies in none."""
 
 
 class SessionPlanted(Event):
@@ -128,6 +134,16 @@ class HostRefused(Event):
 
     host: str
     why: str
+
+
+class ConnectionsWatched(Event):
+    """The TCP connections of the agent's processes to other machines, as looked for while the run lasted."""
+
+    looks: int
+    every_s: float
+    """The pause between two looks; a shorter connection can be missed."""
+    others: tuple[str, ...] = ()
+    """The addresses, `93.184.216.34:443`, each once."""
 
 
 class BadCertificateShown(Event):

@@ -1,5 +1,6 @@
 """What the kernel says about sockets, and what follows from it."""
 
+import os
 import socket
 
 import pytest
@@ -28,6 +29,32 @@ def test_the_kernel_counts_both_ends_of_a_connection():
             assert (ours.sent, ours.received, ours.unread) == (0, 1234, 1234)
             assert (theirs.remote, theirs.local) == (client.getsockname(), client.getpeername())
     counts.close()
+
+
+@pytest.mark.parametrize(
+    ("family", "address", "shown"),
+    [
+        (socket.AF_INET, ("198.51.100.7", 9), "198.51.100.7:9"),
+        (socket.AF_INET6, ("2001:db8::7", 9), "[2001:db8::7]:9"),
+        (socket.AF_INET6, ("::ffff:198.51.100.8", 9), "198.51.100.8:9"),
+        (socket.AF_INET, ("127.0.0.1", 0), ""),
+    ],
+)
+def test_a_socket_that_leads_away_is_listed_by_its_inode(family: int, address: tuple[str, int], shown: str):
+    """Also while it is only connecting. The addresses are those of documentation, where nothing answers."""
+    kernel = TcpDiag.open()
+    if kernel is None:
+        pytest.skip("this system has no netlink SOCK_DIAG")
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(family) as client:
+        client.setblocking(False)
+        try:
+            client.connect(address if shown else listener.getsockname())
+        except BlockingIOError:
+            pass
+        except OSError:
+            pytest.skip("this machine has no route there")
+        assert kernel.elsewhere().get(os.fstat(client.fileno()).st_ino, "") == shown
+    kernel.close()
 
 
 def agent(cookie: int, sent: int, state: int = ESTABLISHED, unacked: int = 0) -> SocketCount:

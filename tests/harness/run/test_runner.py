@@ -205,6 +205,7 @@ async def test_a_run_is_frame_agent_turns_recovery_and_end(playing: Any, tmp_pat
     assert [turn.recovery for turn in history.turns] == [False, False, True]
     started = history.first(AgentStarted)
     assert started.entry.endswith("agent.py") and started.entry_hash and started.pid
+    assert started.began_s < history.turns[0].calls[0].at_s < started.at_s
     assert read(tmp_path / "run" / "history.jsonl").events == history.events
 
 

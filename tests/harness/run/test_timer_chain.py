@@ -16,7 +16,7 @@ def test_the_chain_is_told_from_the_outermost_inward():
         "Its timers by its spec, outer to inner: 'front-end' (90 s), "
         "'client' (120 s inside 'front-end', not shorter than 'front-end' around it), "
         "'budget' (75 s inside 'front-end'), "
-        "'idle' (95 s inside 'client', not shorter than 'front-end' around it)"
+        "'idle' (95 s inside 'client', not shorter than 'front-end' around it); the spec names no other timer"
     ]
 
 

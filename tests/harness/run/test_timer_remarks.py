@@ -70,3 +70,22 @@ def test_a_killed_agent_has_no_timer_left_and_of_two_messages_both_are_named():
     tell.fails("2026-06-01T12:00:12Z: typing TTL reached")
     (told,) = [it for it in said(tell.seal(), TYPING) if "by the time on its own line" in it]
     assert told.startswith("turn 2 or turn 3 or turn 4: by the time")
+
+
+def test_a_timer_that_counts_from_the_message_was_not_due_where_the_agent_ran_for_less():
+    """A reader asks for each message: after a kill, and in the last turns, its time does not come."""
+    tell = HistoryBuilder(time_scale=10, started="2026-06-01T12:00:00")
+    tell.message()
+    tell.wait(1.0)
+    tell.kill()
+    tell.message()
+    tell.wait(9.0)
+    tell.end("", ended="deadline")
+    tell.message()
+    tell.wait(5.0)
+    tell.fails("2026-06-01T12:00:13Z: typing TTL reached")
+    every = said(tell.seal(), TYPING)
+    assert any(it.startswith("turn 2: by the time on its own line") for it in every)
+    (early,) = [it for it in every if "was not due" in it]
+    assert early.startswith("turn 1, turn 3: its timer 'typing' (120 s; here 12 s) was not due: after the message the ")
+    assert "the agent ran for 1.01 s, 5.02 s only" in early

@@ -95,3 +95,64 @@ def test_a_callables_file_is_found_without_importing_it(tmp_path: Path):
     assert what_imports(f"{inner}:run", []).entry_hash == hashlib.sha256(Path(inner).read_bytes()).hexdigest()
     assert what_imports("pytest:main", []).version == pytest.__version__
     assert what_imports("nowhere.at.all:run", []).entry is None
+
+
+def test_a_script_in_an_installed_package_has_that_packages_version(tmp_path: Path):
+    """Also if no command of the package names it."""
+    place = Path(pytest.__file__)
+    started = what_runs([sys.executable, str(place)], tmp_path)
+    assert (started.version, started.source) == (pytest.__version__, "")
+
+
+def test_the_interpreter_is_told_with_its_version(tmp_path: Path):
+    """By the configuration of its environment, which has all three numbers; else by its name."""
+    script(tmp_path / "agent.py")
+    python = script(tmp_path / "env" / "bin" / "python3.12")
+    for config, said in (
+        (None, "Python 3.12"),
+        ("version = 3.12.4\n", "Python 3.12.4"),
+        ("home = x\nversion_info = 3.12.5\n", "Python 3.12.5"),
+    ):
+        if config is not None:
+            (tmp_path / "env" / "pyvenv.cfg").write_text(config)
+        assert what_runs([str(python), "agent.py"], tmp_path).interpreter == said
+    assert what_runs([str(script(tmp_path / "bin" / "node")), "agent.py"], tmp_path).interpreter == ""
+
+
+def test_the_source_tree_around_a_script_is_told(tmp_path: Path):
+    """The nearest project with a name and a version, and the commit that is checked out."""
+    here = tmp_path / "tree"
+    script(here / "src" / "deep" / "agent.py")
+    script(here / "src" / "pyproject.toml", "[tool.ruff]\n")
+    script(here / "pyproject.toml", '[project]\nname = "mine"\nversion = "1.2.0"\n')
+    commit = "3f2a9c1d0b7e" + "0" * 28
+
+    def source() -> str:
+        return what_runs([sys.executable, str(here / "src" / "deep" / "agent.py")], tmp_path).source
+
+    assert source() == "mine 1.2.0 (pyproject.toml)"
+    script(here / ".git" / "HEAD", "ref: refs/heads/main\n")
+    script(here / ".git" / "packed-refs", f"# pack-refs\n{commit} refs/heads/main\n")
+    assert source() == "mine 1.2.0 (pyproject.toml), commit 3f2a9c1d0b7e (changes since are not looked for)"
+    script(here / ".git" / "refs" / "heads" / "main", f"{'a' * 40}\n")
+    assert "commit aaaaaaaaaaaa" in source()
+    script(here / "src" / "package.json", '{"name": "web", "version": "2.0.1"}')
+    assert source().startswith("web 2.0.1 (package.json), commit")
+
+
+def test_a_work_tree_of_git_has_its_head_elsewhere(tmp_path: Path):
+    commit = "b" * 40
+    script(tmp_path / "tree" / "agent.py")
+    script(tmp_path / "tree" / ".git", f"gitdir: {tmp_path}/main/.git/worktrees/tree\n")
+    script(tmp_path / "main" / ".git" / "worktrees" / "tree" / "HEAD", "ref: refs/heads/topic\n")
+    script(tmp_path / "main" / ".git" / "worktrees" / "tree" / "commondir", "../..\n")
+    script(tmp_path / "main" / ".git" / "refs" / "heads" / "topic", f"{commit}\n")
+    source = what_runs([sys.executable, str(tmp_path / "tree" / "agent.py")], tmp_path).source
+    assert source == "commit bbbbbbbbbbbb (changes since are not looked for)"
+
+
+def test_a_broken_repository_has_no_commit(tmp_path: Path):
+    script(tmp_path / "agent.py")
+    for head in ("", "ref: refs/heads/none\n", "not a commit"):
+        script(tmp_path / ".git" / "HEAD", head)
+        assert what_runs([sys.executable, str(tmp_path / "agent.py")], tmp_path).source == ""

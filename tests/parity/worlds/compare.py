@@ -11,11 +11,11 @@ from wedgehog.harness.faults.base import Fault, WireFault, parameters
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import ReplyEnded
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.events.run import AgentStarted, CpuWaitSeen, LagSeen, RunStarted
+from wedgehog.harness.record.events.run import AgentStarted, ConnectionsWatched, CpuWaitSeen, LagSeen, RunStarted
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.ledger import ledger_of
 
-OWN = (RunStarted, AgentStarted, LagSeen, CpuWaitSeen, TurnEnded)
+OWN = (RunStarted, AgentStarted, LagSeen, CpuWaitSeen, ConnectionsWatched, TurnEnded)
 """Events that name the world, the machine or a time; what a turn ended with, the client saw."""
 OWN_FIELDS = ("id", "conn", "host", "proof")
 IN_TIME = ("body_bytes", "bytes_delivered", "tokens_delivered", "blocks_delivered", "text_delivered")

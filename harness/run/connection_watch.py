@@ -1,0 +1,72 @@
+"""Watches whether the agent's processes have TCP connections to other machines while a run lasts (Linux, no root)."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Self
+
+from wedgehog.harness.network.tcp_diag import TcpDiag
+from wedgehog.harness.record.events.run import ConnectionsWatched
+
+LOOK_EVERY_S = 0.2
+PROC = Path("/proc")
+
+
+class ConnectionWatch:
+    """Looks again and again while it is open.
+
+    A look asks the kernel for all sockets, 0.3 ms; only if one leads away are the agent's processes looked for.
+    """
+
+    def __init__(
+        self,
+        pids: Callable[[], Iterable[int]],
+        elsewhere: Callable[[], Mapping[int, str]] | None = None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`pids` finds the agent's processes; `elsewhere` the sockets that lead away, by inode (default: all)."""
+        self._diag = TcpDiag.open() if elsewhere is None else None
+        self._elsewhere = elsewhere or (self._diag.elsewhere if self._diag else None)
+        self._pids, self._pause = pids, pause
+        self._others: dict[str, None] = {}
+        self._looks = 0
+
+    @property
+    def seen(self) -> ConnectionsWatched | None:
+        """What was seen, as an event; None if nothing could be looked at."""
+        others = tuple(self._others)
+        return ConnectionsWatched(looks=self._looks, every_s=LOOK_EVERY_S, others=others) if self._looks else None
+
+    async def __aenter__(self) -> Self:
+        self._working = asyncio.create_task(self._work())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._working.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._working
+        if self._diag is not None:
+            self._diag.close()
+
+    async def _work(self) -> None:
+        while self._elsewhere is not None:
+            with contextlib.suppress(OSError):
+                self._look(self._elsewhere())
+            await self._pause(LOOK_EVERY_S)
+
+    def _look(self, elsewhere: Mapping[int, str]) -> None:
+        self._looks += 1
+        if any(address not in self._others for address in elsewhere.values()):
+            held = {inode for pid in self._pids() for inode in _sockets_of(pid)}
+            self._others |= {address: None for inode, address in elsewhere.items() if inode in held}
+
+
+def _sockets_of(pid: int) -> Iterator[int]:
+    """The inodes of the sockets that a process holds; none if it has ended."""
+    with contextlib.suppress(OSError):
+        for file in (PROC / str(pid) / "fd").iterdir():
+            with contextlib.suppress(OSError):
+                target = str(file.readlink())
+                if target.startswith("socket:["):
+                    yield int(target[8:-1])

@@ -1,0 +1,129 @@
+"""Other runs of the same agent on the page, and what they show that one run alone does not."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from wedgehog.harness.record.events.run import AgentStarted
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.reports.hang_ups import SlowCall, slow_call
+from wedgehog.reports.named_limits import ErrorEnd, error_end
+from wedgehog.reports.turn_exits import TurnExit, turn_exit
+
+MOST_READ = 40
+"""So many other runs are looked at for one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class SisterFacts:
+    """What is kept of one run, so that its history need not be."""
+
+    entry_hash: str
+    time_scale: float
+    slow: SlowCall | None
+    exit: TurnExit | None
+    error: ErrorEnd | None
+
+
+def facts_of(history: History) -> SisterFacts:
+    """The facts of one run."""
+    started = history.first(AgentStarted)
+    return SisterFacts(
+        started.entry_hash if started is not None else "",
+        history.run.time_scale,
+        slow_call(history),
+        turn_exit(history),
+        error_end(history),
+    )
+
+
+@dataclass(frozen=True)
+class Sister:
+    """Another run whose agent has the same entry file."""
+
+    judgement: Judgement
+    address: str
+    """The id of its section in the page; empty if it has none."""
+    facts: SisterFacts
+
+
+class SisterRuns:
+    """The runs of a page by their number. Each history is read once, and only if another run asks for it."""
+
+    def __init__(self, runs: Sequence[tuple[int, StoredRun, str]]) -> None:
+        """`runs`: number, run, and the id of its section. Of repeats the first one stands for all."""
+        first: dict[tuple[str, str], tuple[int, StoredRun, str]] = {}
+        for number, run, address in sorted(runs, key=lambda it: it[0]):
+            first.setdefault((run.judgement.scenario, run.judgement.agent), (number, run, address))
+        self._runs = [it for it in first.values() if not it[1].judgement.skipped]
+        self._facts: dict[int, SisterFacts | None] = {}
+
+    def of(self, run: StoredRun) -> "SistersOf":
+        """The other runs of this run's agent."""
+        return SistersOf(self, run)
+
+    def like(self, run: StoredRun, *, variants: bool) -> Iterator[Sister]:
+        """Runs with the same entry file: of the same agent in other scenarios, or of its variants in this one."""
+        mine, file = run.judgement, _entry_hash(run.history)
+        if not file:
+            return
+        near = [it for it in self._runs if _is_near(it[1].judgement, mine, variants=variants)]
+        for number, other, address in near[:MOST_READ]:
+            facts = self._read(number, other)
+            if facts is not None and facts.entry_hash == file:
+                yield Sister(other.judgement, address, facts)
+
+    def _read(self, number: int, run: StoredRun) -> SisterFacts | None:
+        if number not in self._facts:
+            try:
+                self._facts[number] = facts_of(run.again().history)
+            except (OSError, ValueError):
+                self._facts[number] = None
+        return self._facts[number]
+
+
+@dataclass(frozen=True)
+class SistersOf:
+    """What other runs show of one run's agent."""
+
+    runs: SisterRuns
+    run: StoredRun
+
+    @cached_property
+    def _elsewhere(self) -> list[Sister]:
+        return list(self.runs.like(self.run, variants=False))
+
+    @property
+    def slow_calls(self) -> list[tuple[str, str, float, SlowCall]]:
+        """Calls whose bytes kept arriving: scenario, address, time scale, call."""
+        return [
+            (it.judgement.scenario, it.address, it.facts.time_scale, it.facts.slow)
+            for it in self._elsewhere
+            if it.facts.slow is not None
+        ]
+
+    @property
+    def exits(self) -> list[tuple[str, str, TurnExit]]:
+        """How turns ended in other scenarios: scenario, address, exit."""
+        found = [(it.judgement.scenario, it.address, it.facts.exit) for it in self._elsewhere]
+        return [(scenario, address, its) for scenario, address, its in found if its is not None]
+
+    @property
+    def errors(self) -> list[tuple[str, str, ErrorEnd]]:
+        """How the agent's variants ended in this scenario: agent, address, end."""
+        variants = self.runs.like(self.run, variants=True)
+        found = [(it.judgement.agent, it.address, it.facts.error) for it in variants]
+        return [(agent, address, its) for agent, address, its in found if its is not None]
+
+
+def _is_near(other: Judgement, mine: Judgement, *, variants: bool) -> bool:
+    if variants:
+        return other.scenario == mine.scenario and other.agent != mine.agent
+    return other.agent == mine.agent and other.scenario != mine.scenario
+
+
+def _entry_hash(history: History) -> str:
+    started = history.first(AgentStarted)
+    return started.entry_hash if started is not None else ""
