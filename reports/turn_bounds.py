@@ -3,7 +3,8 @@
 A turn that is over its bound is stopped and violates `turn_deadline`. A turn over the larger bound is over the smaller
 one too. So where only the side with the larger bound violates it, the sides differ whatever the bound is. Where the
 side with the smaller bound violates it, its times and calls depend on that bound, and so may each of its failures: only
-the side with the larger bound can be shown to fail more. Where no side does, nothing depends on it.
+the side with the larger bound can be shown to fail more. Where no side does, nothing depends on it; nor where each turn
+under the larger bound was far from the smaller one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,14 +13,26 @@ from wedgehog.reports.played_cells import PlayedCell
 from wedgehog.reports.words import many
 
 DEADLINE = "turn_deadline"
+FAR_FROM = 0.5
+"""A turn that ended within this share of a bound passes under that bound too, even if the next one takes longer."""
+MOST_NOTES = 3
+"""The most sentences on different bounds."""
 Pair = tuple[PlayedCell, PlayedCell]
 """One scenario and agent before and now."""
 
 
 def is_cut_by_another_bound(before: PlayedCell, after: PlayedCell) -> bool:
-    """Whether the bounds differ and a turn was over the smaller one."""
-    tighter = after if has_larger_bound(before, after) else before
-    return _differs(before, after) and DEADLINE in tighter.violated
+    """Whether the bounds differ, a turn was over the smaller one, and the other side's turns may have been too."""
+    tighter, looser = (after, before) if has_larger_bound(before, after) else (before, after)
+    return _differs(before, after) and DEADLINE in tighter.violated and not _is_far_from(tighter.bound_s, looser)
+
+
+def _is_far_from(bound_s: float | None, cell: PlayedCell) -> bool:
+    """Whether each turn of each repeat is known, and far from this bound."""
+    if bound_s is None or not len(cell.turn_s) == len(cell.other_turns_s) == cell.decided:
+        return False
+    longest_s = max((*cell.turn_s, *cell.other_turns_s), default=bound_s)
+    return longest_s + max(cell.start_s, default=0.0) <= FAR_FROM * bound_s
 
 
 def has_larger_bound(one: PlayedCell, other: PlayedCell) -> bool:
@@ -50,6 +63,11 @@ def bound_notes(pairs: Iterable[Pair]) -> Iterator[str]:
         if _differs(before, after) and not is_cut_by_another_bound(before, after):
             place = f"{after.scenario}, {after.agent}"
             alike.setdefault((_bounds(before, after), _equal(before)), []).append(place)
+    if len(alike) > MOST_NOTES:
+        places, (bounds, _) = [place for some in alike.values() for place in some], next(iter(alike))
+        says = f"a turn may take another time now than before, in {many(len(places), 'result')}"
+        yield f"{says} ({places[0]}: {bounds}); play with the bounds of the baseline"
+        return
     for (bounds, equal), places in alike.items():
         yield f"{bounds}, in {many(len(places), 'result')} ({_some(places)}); {equal}"
 

@@ -4,7 +4,7 @@ import pytest
 
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.reports.baseline import read_baseline, write_baseline
-from wedgehog.reports.gate import GateResult, gate, gate_lines
+from wedgehog.reports.gate import GateResult, gate, gate_lines, markdown_lines
 
 from .conftest import Campaign, Telling, judgement
 from .test_gate import baseline_of
@@ -55,6 +55,35 @@ def test_a_turn_over_a_tighter_bound_than_the_baselines_is_not_sure(tmp_path):
         "so neither turn_deadline nor the numbers are compared; play with `--turn-s 120` for equal bounds: " + TOO_LONG,
         "gate: 1 not sure; 0 of 1 result as before",
     ]
+
+
+@pytest.mark.parametrize(("bound_s", "kind"), [(31.0, "worse"), (29.0, "worse"), (11.0, "maybe"), (5.5, "maybe")])
+def test_a_hang_is_worse_under_a_smaller_bound_that_the_baseline_was_far_from(tmp_path, bound_s, kind):
+    """Its turns took 6 s under 30 s. They pass under 29 s too; whether they would under 11 s is not so sure."""
+    before = campaign_of(tmp_path / "a", 6.0, 30.0)
+    after = campaign_of(tmp_path / "b", bound_s, bound_s, "turn_deadline")
+    result = gated(before, after, tmp_path)
+    assert [it.kind for it in result.found] == [kind]
+    assert result.exit_code == (1 if kind == "worse" else 0)
+
+
+def test_a_turn_far_from_the_smaller_bound_that_hung_before_is_better(tmp_path):
+    before = campaign_of(tmp_path / "a", 29.0, 29.0, "turn_deadline")
+    assert [it.kind for it in gated(before, campaign_of(tmp_path / "b", 6.0, 30.0), tmp_path).found] == ["better"]
+
+
+def test_many_bounds_have_one_note(tmp_path):
+    """The page for a pull request has at most 60 lines."""
+    sides = Campaign(tmp_path / "a"), Campaign(tmp_path / "b")
+    for number in range(40):
+        for campaign, bound_s in zip(sides, (100.0 + number, 60.0), strict=True):
+            campaign.run(judgement(f"s{number}", "mine"), lasting(1.0, bound_s))
+    result = gated(*sides, tmp_path)
+    (note,) = result.notes
+    assert note.startswith(
+        "a turn may take another time now than before, in 40 results (s0, mine: a turn may take 60 s"
+    )
+    assert len(markdown_lines(result)) <= 60
 
 
 def test_a_turn_that_a_looser_bound_lets_go_on_is_no_slower_turn(tmp_path):
