@@ -1,7 +1,9 @@
 """What the agent's hang-ups tell of its timers: one of silence, or one of the whole call."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call
@@ -14,6 +16,8 @@ ALIKE = 0.7
 """Two waits are alike if one is at least this share of the other: on a busy machine the proof of a fault comes late."""
 LONGER = 1.2
 """A call is longer than another one by this factor."""
+FIRED: Final = re.compile(r"its timer (.+?) fired(?:: | about )")
+NAMED: Final = re.compile(r"'([^']+)' \(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,29 @@ class SlowCall:
     """The longest time without a byte, at most."""
     hung_up: bool
     """Whether the agent hung up by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class OtherCall:
+    """A slow call in another run of the same agent."""
+
+    scenario: str
+    address: str
+    """The id of that run's section; empty if it has none."""
+    time_scale: float
+    call: SlowCall
+    fired: frozenset[str]
+    """The agent's timers that fired in that run."""
+
+
+def timers_fired(remarks: Iterable[str]) -> frozenset[str]:
+    """The names of the timers that fired in a run, by the judge's remarks.
+
+    >>> sorted(timers_fired(["turn 1: its timer 'idle' (60 s; here 2 s) fired: it ended the turn after 2.05 s"]))
+    ['idle']
+    """
+    said = [it[1] for it in map(FIRED.search, remarks) if it is not None]
+    return frozenset(name for names in said for name in NAMED.findall(names))
 
 
 def slow_call(history: History) -> SlowCall | None:
@@ -48,11 +75,8 @@ def _keeps_coming(call: Call) -> bool:
     return call.main and quiet_s is not None and lived_s is not None and quiet_s <= ALIKE * lived_s
 
 
-def hang_ups(history: History, others: Sequence[tuple[str, str, float, SlowCall]]) -> Iterator[Sentence]:
-    """How long each call lasted on which the agent hung up, and how long nothing had come.
-
-    `others` are slow calls of the same agent in other runs: scenario, address, time scale, call.
-    """
+def hang_ups(history: History, fired: frozenset[str], others: Sequence[OtherCall]) -> Iterator[Sentence]:
+    """How long each call lasted on which the agent hung up, and how long nothing had come; `fired`: its timers."""
     mine = [it for it in history.calls if it.hung_up is not None and it.main and not it.stopped_by]
     for slow in [_slow(it) for it in mine if _keeps_coming(it)][:1]:
         yield (
@@ -61,11 +85,11 @@ def hang_ups(history: History, others: Sequence[tuple[str, str, float, SlowCall]
             "call, not one of inactivity."
         )
     if silent := [it for it in mine if not _keeps_coming(it)]:
-        yield from _of_silent(silent, history.run.time_scale, others)
+        yield from _of_silent(silent, history.run.time_scale, fired, others)
 
 
 def _of_silent(
-    mine: Sequence[Call], scale: float, others: Sequence[tuple[str, str, float, SlowCall]]
+    mine: Sequence[Call], scale: float, fired: frozenset[str], others: Sequence[OtherCall]
 ) -> Iterator[Sentence]:
     waits = [_waits_s(call) for call in mine]
     tells = [place(call) for call, (whole_s, quiet_s) in zip(mine, waits, strict=True) if quiet_s < ALIKE * whole_s]
@@ -78,25 +102,27 @@ def _of_silent(
         yield f"The two times differ in {named(tells)}: compare them with its timers."
         return
     longest_s = max(whole_s for whole_s, _ in waits)
-    told = next((it for it in others if _outlives(it[3], it[2], longest_s, scale)), None)
+    told = next((it for it in others if _outlives(it.call, it.time_scale, longest_s, scale)), None)
     if told is None:
         yield (
             "Both times are alike, so either kind of timer fits this run; a reply that trickles tells them apart, and "
             "no other run of this agent on this page has one that was open for longer."
         )
     else:
-        yield from _inactivity(told, longest_s, scale)
+        yield _inactivity(told, longest_s, scale, fired)
 
 
-def _inactivity(told: tuple[str, str, float, SlowCall], longest_s: float, scale: float) -> Iterator[Sentence]:
-    scenario, address, its_scale, it = told
+def _inactivity(other: OtherCall, longest_s: float, scale: float, fired: frozenset[str]) -> Sentence:
+    it = other.call
     ended = "until the agent hung up" if it.hung_up else "and the agent did not hang up"
-    yield [
+    only_here = ", ".join(f"{name!r}" for name in sorted(fired - other.fired))
+    timer = f" Its timer {only_here} fired here, and there is no sign of that there." if only_here else ""
+    return [
         "It is a timer of inactivity, not of the whole call. In ",
-        linked(scenario, address),
-        f" (the same agent) call {it.call} was open for {_both(it.lived_s, its_scale)}, longer than the "
+        linked(other.scenario, other.address),
+        f" (the same agent) call {it.call} was open for {_both(it.lived_s, other.time_scale)}, longer than the "
         f"{_both(longest_s, scale)} here, {ended}: its bytes kept arriving ({it.bytes:,}, no pause above "
-        f"{seconds(it.quiet_s)}).",
+        f"{seconds(it.quiet_s)}).{timer}",
     ]
 
 

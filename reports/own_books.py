@@ -88,10 +88,11 @@ def _share(took_s: float, history: History) -> str:
     if scale == 1:
         more = f"more than the {seconds(real_s)} in which it worked on its messages, so they overlapped"
         return of_real if took_s <= real_s else more
-    of_scenario = f"{took_s / real_s / scale:.0%} of the {seconds(real_s * scale)} that this is there"
+    of_scenario = f"{took_s / real_s / scale:.0%} of the {seconds(real_s * scale)} that this is on that clock"
     if took_s <= real_s:
-        clock = f"on the scenario's clock ({scale:g} to 1)"
-        return f"{of_real} if these are real seconds, {of_scenario} if they are {clock}"
+        return (
+            f"{of_real} if these are real seconds; if they are on the scenario's clock ({scale:g} to 1), {of_scenario}"
+        )
     why = "since its tool calls came one at a time" if _one_at_a_time(history) else "or its tool calls overlapped"
     longer = f"more than the {seconds(real_s)} in which it worked on its messages, so they are on the scenario's clock"
     return f"{longer} ({scale:g} to 1), {why}: {of_scenario}"

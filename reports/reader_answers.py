@@ -16,7 +16,7 @@ from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.turn_outcome import answers, outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import place
-from wedgehog.reports.hang_ups import hang_ups
+from wedgehog.reports.hang_ups import hang_ups, timers_fired
 from wedgehog.reports.history_changes import compared, left_open, named, removals
 from wedgehog.reports.history_numbers import first_error
 from wedgehog.reports.markup import Markup, tag
@@ -107,7 +107,8 @@ class _Answers:
     def hang_ups(self) -> Iterator[Sentence]:
         """The other runs are read only where this one has a hang-up to explain."""
         if any(call.hung_up is not None and call.main and not call.stopped_by for call in self.history.calls):
-            yield from hang_ups(self.history, self.others.slow_calls)
+            fired = timers_fired(self.run.judgement.remarks)
+            yield from hang_ups(self.history, fired, self.others.slow_calls)
 
     def exits(self) -> Iterator[Sentence]:
         mine = turn_exit(self.history)
@@ -167,7 +168,7 @@ class _Answers:
             yield f"{', '.join(pairs[:IDS_SHOWN])}{more}."
         unseen = [use.token for use in tool_calls(self.history) if use.token not in ids]
         if unseen:
-            yield f"No request carried tool call {named(unseen)} again, so its id is only in the session file."
+            yield f"No request carried tool call {named(unseen)} again: only the reply that offered it names its id."
 
     def repeated(self) -> Iterator[str]:
         uses = tool_calls(self.history)

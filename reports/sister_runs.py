@@ -8,7 +8,7 @@ from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.reports.hang_ups import SlowCall, slow_call
+from wedgehog.reports.hang_ups import OtherCall, SlowCall, slow_call, timers_fired
 from wedgehog.reports.named_limits import ErrorEnd, error_end
 from wedgehog.reports.turn_exits import TurnExit, turn_exit
 
@@ -96,11 +96,12 @@ class SistersOf:
         return list(self.runs.like(self.run, variants=False))
 
     @property
-    def slow_calls(self) -> list[tuple[str, str, float, SlowCall]]:
-        """Calls whose bytes kept arriving: scenario, address, time scale, call."""
+    def slow_calls(self) -> list[OtherCall]:
+        """Calls in other scenarios whose bytes kept arriving."""
         return [
-            (it.judgement.scenario, it.address, it.facts.time_scale, it.facts.slow)
+            OtherCall(said.scenario, it.address, it.facts.time_scale, it.facts.slow, timers_fired(said.remarks))
             for it in self._elsewhere
+            for said in (it.judgement,)
             if it.facts.slow is not None
         ]
 

@@ -189,7 +189,7 @@ def test_records_of_the_agents_books_that_hold_only_zeros_are_counted_and_money_
     [
         (1.0, 0.1, "latency_s 0.20 s in sum; 30% of the 0.66 s in which it worked on its messages."),
         (1.0, 0.5, "1.00 s in sum; more than the 0.66 s in which it worked on its messages, so they overlapped."),
-        (10.0, 0.1, "30% of the 0.66 s in which it worked on its messages if these are real seconds, 3% of the 6"),
+        (10.0, 0.1, "30% of the 0.66 s in which it worked on its messages if these are real seconds; if they"),
         (10.0, 0.5, "more than the 0.66 s in which it worked on its messages, so they are on the scenario's clock"),
     ],
 )

@@ -74,6 +74,17 @@ def test_a_call_that_trickled_for_longer_tells_that_a_hang_up_was_for_inactivity
     assert "its bytes kept arriving (60, no pause above 0.50 s)." in said
 
 
+def test_a_timer_that_fired_in_this_run_only_is_named(campaign: Campaign):
+    """By the judge's remarks on both runs."""
+    here = (
+        "turn 1: its timer 'idle' (60 s; here 2 s) fired: it hung up on call 1.1.1 after 2.00 s, 2.00 s into the turn"
+    )
+    there = "no sign that its timer 'idle' (60 s; here 1.5 s) fired in this run"
+    campaign.run(judgement("stalls", "a", remarks=(here,)), silent())
+    campaign.run(judgement("trickles", "a", remarks=(there,)), trickle(7.4, 0.5))
+    assert "Its timer 'idle' fired here, and there is no sign of that there." in answers_of(campaign, "stalls", "a")
+
+
 @pytest.mark.parametrize(
     ("agent", "other"),
     [
