@@ -20,6 +20,8 @@ from xdist.remote import Producer
 
 from tests.spread import Spread, give_way
 
+PATIENCE_S = 600.0
+"""So long a command may take that takes a minute on a quiet machine: an extra worker gets little of a busy one."""
 LONGEST = (
     *("/live/test_staying", "/live/test_sessions", "/live/test_timers", "/parity/test_exact", "/parity/worlds/"),
     *("/commands/test_two_fault_bugs", "/live/test_chat", "/live/test_killed_harness"),
@@ -104,11 +106,11 @@ class Command:
 class ForkServer:
     """`fork_server.py` and what it is asked for."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self._process = process
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process, self._read = process, b""
 
     def run(
-        self, words: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float = 120
+        self, words: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float = PATIENCE_S
     ) -> "subprocess.CompletedProcess[str]":
         """Run `wedgehog WORDS` in a folder to its end. Errors: TimeoutExpired."""
         number = len(list(folder.glob(".command-*.out")))
@@ -131,14 +133,20 @@ class ForkServer:
     def _started(self, words: Sequence[str], folder: Path, environment: Mapping[str, str], **files: Path) -> int:
         told = {"words": list(words), "folder": str(folder), "environment": dict(environment)}
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(told | {name: str(path) for name, path in files.items()}) + "\n")
+        line = json.dumps(told | {name: str(path) for name, path in files.items()})
+        self._process.stdin.write(line.encode() + b"\n")
         self._process.stdin.flush()
         return int(self._line(None))
 
     def _line(self, timeout_s: float | None) -> str:
+        """The next line, which may have come with the one before it: a short command has ended by then."""
         assert self._process.stdout is not None
-        ready = select.select([self._process.stdout], [], [], timeout_s)[0]
-        return self._process.stdout.readline() if ready else ""
+        while b"\n" not in self._read:
+            if not select.select([self._process.stdout], [], [], timeout_s)[0]:
+                return ""
+            self._read += os.read(self._process.stdout.fileno(), 999) or b"\n"
+        line, _, self._read = self._read.partition(b"\n")
+        return line.decode()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -167,7 +175,7 @@ def simulating_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
 def fork_server(simulating_python: str) -> Iterator[ForkServer]:
     """Runs `wedgehog …` in forked processes; so is the process that plays its simulated runs."""
     argv = [sys.executable, "-P", str(Path(__file__).with_name("fork_server.py")), simulating_python]
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         yield ForkServer(process)
 
 
@@ -208,7 +216,7 @@ def wedgehog(
 ) -> Callable[..., "subprocess.CompletedProcess[str]"]:
     """Runs `wedgehog …` to its end."""
 
-    def ran(*words: str, timeout: float = 120, **more: str) -> "subprocess.CompletedProcess[str]":
+    def ran(*words: str, timeout: float = PATIENCE_S, **more: str) -> "subprocess.CompletedProcess[str]":
         return fork_server.run(words, tmp_path, {**environment, **more}, timeout)
 
     return ran

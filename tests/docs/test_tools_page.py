@@ -38,7 +38,7 @@ def campaign(wedgehog: Any, folder: Path, way: str, out: Path) -> Rows:
     """Play all stories of a way."""
     files = [str(folder / "scenarios" / f"{story}.yaml") for story in STORIES[way]]
     words = ("run", *files, "--agent", str(folder / f"{way}.yaml"), "--network", "embedded", "--jobs", "2")
-    done = wedgehog(*words, "--out", str(out), timeout=300)
+    done = wedgehog(*words, "--out", str(out))
     rows = pd.read_csv(out / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(row["scenario"] for row in rows) == sorted(STORIES[way])

@@ -22,7 +22,7 @@ from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.judgement import read_judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 AGENT = '''\
 """A small agent: asks the model once; what it finds in its environment is its session."""
 import json, os, sys

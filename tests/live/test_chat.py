@@ -50,7 +50,7 @@ def test_the_specimen_that_polls_a_chat_is_red_without_its_fixes_and_green_with_
     if hosts_unavailable_reason():
         pytest.skip(hosts_unavailable_reason())
     stories = tuple(STORIES) if network == "--network=embedded" else ends_of_the_matrix(tmp_path)
-    ran = wedgehog("run", *stories, network, "--jobs=4", timeout=300)
+    ran = wedgehog("run", *stories, network, "--jobs=4")
     assert ran.returncode == 0, ran.stderr[-2000:]
     folder = (tmp_path / "runs" / "latest").resolve()
     with (folder / "summary.csv").open(newline="") as file:

@@ -44,7 +44,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             (out / f"{name}.yaml").write_text(spec)
             words += ["--agent", str(out / f"{name}.yaml")]
         played = (WORKS, WORDS, WINDOW, *words, "--world", "sim", "--out", str(out / "runs"))
-        wedgehog("run", *played, timeout=600)
+        wedgehog("run", *played)
     rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
     return {(row.scenario, row.agent): (row.verdict, _names(row.violated), _names(row.strict)) for row in rows}
 

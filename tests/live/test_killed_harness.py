@@ -78,7 +78,7 @@ def test_nothing_is_left_of_a_harness_that_is_killed_among_tools_pipes_and_kills
     story, draw, folders = told("harmed", **HARMED), random.Random(network), iter(tmp_path / f"{n}" for n in count())
     options = ("run", story, "--agent", "toolsmith.yaml", network, "--out")
     out = scratch_and_runs(next(folders))[1]
-    whole = wedgehog(*options, str(out), TMPDIR=str(out.parent / "scratch"), timeout=300)
+    whole = wedgehog(*options, str(out), TMPDIR=str(out.parent / "scratch"))
     assert whole.returncode == 0, whole.stdout + whole.stderr
     written = lines_of(out)
     doomed = []

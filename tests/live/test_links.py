@@ -109,7 +109,7 @@ def test_postgres_behind_a_pool(wedgehog: Any, postgres: str, tmp_path: Path):
     """Over Toxiproxy where it is: one agent loses a turn to a stall, one its pool to two cuts, one nothing."""
     stories(tmp_path, "tcp:db")
     mine = agents(tmp_path, postgres, "", "patient", "leak")
-    done = wedgehog("run", "stalls.yaml", "cuts.yaml", *mine, "--jobs=3", DATABASE_URL=postgres, timeout=300)
+    done = wedgehog("run", "stalls.yaml", "cuts.yaml", *mine, "--jobs=3", DATABASE_URL=postgres)
     latest = tmp_path / "runs" / "latest"
     rows = pd.read_csv(latest / "summary.csv", keep_default_na=False).to_dict("records")
     found = {(row["scenario"], row["agent"]): (row["verdict"], row["violated"]) for row in rows}
@@ -136,7 +136,7 @@ def test_redis(wedgehog: Any, serve: Callable[..., int], tmp_path: Path):
     for spec in example.glob("*.yaml"):
         spec.write_text(spec.read_text().replace("6379", str(port)))
     mine = [word for name in ("careful", "leaky") for word in ("--agent", f"links/{name}.yaml")]
-    done = wedgehog("run", "links/scenarios/memory-cuts-twice.yaml", *mine, "--jobs=2", timeout=300)
+    done = wedgehog("run", "links/scenarios/memory-cuts-twice.yaml", *mine, "--jobs=2")
     rows = pd.read_csv(tmp_path / "runs" / "latest" / "summary.csv", keep_default_na=False).to_dict("records")
     violated = {row["agent"]: row["violated"] for row in rows}
     assert violated == {"careful": "", "leaky": "session_recovers"}, done.stdout + done.stderr

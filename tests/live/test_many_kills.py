@@ -91,7 +91,7 @@ def campaign(wedgehog: Any, told: Any, tmp_path: Path) -> Any:
 
     def played(spec: Path, turns: Any, faults: dict[str, list[Any]], network: str) -> tuple[Path, Any]:
         names = [told(name, turns=turns, faults=planned) for name, planned in faults.items()]
-        ran = wedgehog("run", *names, "--agent", str(spec), network, "--jobs=4", timeout=300 + 15 * len(names))
+        ran = wedgehog("run", *names, "--agent", str(spec), network, "--jobs=4", timeout=600 + 15 * len(names))
         assert ran.returncode in (0, 1, 3) and "Traceback" not in ran.stderr, ran.stderr
         folder = (tmp_path / "runs" / "latest").resolve()
         with (folder / "summary.csv").open(newline="") as file:

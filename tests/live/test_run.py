@@ -111,20 +111,20 @@ def test_no_key_and_no_proxy_of_the_user_reaches_the_agent(wedgehog: Any, told: 
 
 
 def test_what_is_wrong_with_an_agent_is_said_in_words_that_help(wedgehog: Any, told: Any, agent: Any, tmp_path: Path):
-    """A missing command, one that never asks the model, one that crashes: errors by their control runs, exit code 3."""
+    """A missing command is one line; one that never asks the model, or crashes, is an error by its control run."""
+    missing = agent("missing", command=["no-such-program-here", "{message}"])
+    ran = wedgehog("run", told("well"), "--agent", missing)
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "missing.yaml: command: there is no program 'no-such-program-here' in " in ran.stderr
     specs = [
-        agent("missing", command=["no-such-program-here", "{message}"]),
         agent("idle", code="print('I would rather not.')"),
         agent("crashes", code="raise RuntimeError('my hat is gone')"),
     ]
     ran = wedgehog("run", told("well"), *(word for spec in specs for word in ("--agent", spec)), "--network=embedded")
     assert ran.returncode == 3, ran.stderr
     folder = (tmp_path / "runs" / "latest").resolve()
-    assert {row["agent"]: row["verdict"] for row in rows(folder)} == dict.fromkeys(
-        ("missing", "idle", "crashes"), "error"
-    )
+    assert {row["agent"]: row["verdict"] for row in rows(folder)} == dict.fromkeys(("idle", "crashes"), "error")
     said = {path.parent.name: json.loads(path.read_text())["says"] for path in folder.rglob("verdicts.json")}
-    assert "no-such-program-here" in said["missing"]
     assert "no request for the model arrived, and the agent ended with exit code 0" in said["idle"]
     assert "does the agent use {llm_url}?" in said["idle"]
     assert "I would rather not." in said["idle"]

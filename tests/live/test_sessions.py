@@ -73,7 +73,7 @@ def says(wedgehog: Any, tmp_path: Path) -> Callable[..., dict[tuple[str, str], s
 
     def played(agents: list[str], *chosen: str) -> dict[tuple[str, str], str]:
         options = [word for agent in agents for word in ("--agent", agent)]
-        ran = wedgehog("run", *chosen, *options, "--network=embedded", timeout=300)
+        ran = wedgehog("run", *chosen, *options, "--network=embedded")
         assert "Traceback" not in ran.stderr, ran.stderr
         folder = (tmp_path / "runs" / "latest").resolve()
         with (folder / "summary.csv").open(newline="") as file:

@@ -30,7 +30,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             spec = f"name: {name}\nwire: openai-chat\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
             (out / f"{name}.yaml").write_text(spec)
             words += ["--agent", str(out / f"{name}.yaml")]
-        wedgehog("run", *PLANTED, *words, "--world", "sim", "--out", str(out / "runs"), timeout=600)
+        wedgehog("run", *PLANTED, *words, "--world", "sim", "--out", str(out / "runs"))
     rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
     return {(row.scenario, row.agent): (row.verdict, row.violated, row.strict) for row in rows}
 
