@@ -401,6 +401,20 @@ def test_all_model_calls_of_a_turn_share_its_budget(
     assert began_s + budget_s <= model.ends_s[0] <= time.monotonic() + budget_s
 
 
+@pytest.mark.parametrize("fixes", ["none", FIXED])
+async def test_no_model_call_follows_a_tool_for_a_reader_who_has_left(place: Place, fixes: str):
+    """The result is kept, so the next message finds a whole session."""
+    place.fake.says = [calls("touch began; sleep 0.5; echo done"), words("Next.")]
+    async with place.gateway(fixes) as gateway:
+        asking = asyncio.create_task(gateway.say())
+        await place.reached("began")
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        assert await gateway.say("And now?") == {"answer": "Next."}
+    assert len(place.fake.asked) == 2
+    assert place.roles == ["user", "assistant", "toolResult", "user", "assistant"]
+
+
 @dataclass
 class Endless:
     """A model that asks for one more tool each time."""

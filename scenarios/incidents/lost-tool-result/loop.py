@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from exec_tool import Exec
@@ -29,10 +30,11 @@ class Loop:
         self._guards = "guard-at-load" in fixes
         self._tool_writes = "exec-deadline" in fixes
 
-    def answer(self, text: str) -> str:
+    def answer(self, text: str, reader_left: Callable[[], bool] = lambda: False) -> str:
         """One message, from its arrival to the model's last reply. Errors: ModelError, OSError.
 
-        No model call goes on beyond the turn's budget of 75 s, which has no part in the incident.
+        No model call goes on beyond the turn's budget of 75 s, and none follows a tool for a reader who has left. Both
+        have no part in the incident.
         """
         if self._guards:
             self._inject_lost_results()
@@ -50,6 +52,9 @@ class Loop:
             results = [self._exec.run(call) for call in calls]
             context = [*context, reply, *results]
             unsaved = [] if self._tool_writes else results
+            if reader_left():
+                self._save(*unsaved)
+                raise ModelError("the reader of the answer has left")
         raise ModelError(f"no answer after {ROUNDS} rounds of tools")
 
     def _wait_for_results(self) -> None:

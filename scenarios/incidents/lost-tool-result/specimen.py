@@ -9,9 +9,10 @@ after the other. All state is in ``DIR/<session>.jsonl``. Durations are divided 
 
 import argparse
 import json
+import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -43,14 +44,14 @@ class Lane:
     def status(self) -> str:
         return "running" if self._unanswered else "idle"
 
-    def say(self, text: str) -> str:
+    def say(self, text: str, reader_left: Callable[[], bool]) -> str:
         """The answer, without a time limit; the user sees a typing indicator until its TTL. Errors: the loop's."""
         typing = threading.Timer(self._typing_ttl_s, _log, ["typing TTL reached (2m); stopping typing indicator"])
         typing.daemon = True
         typing.start()
         self._unanswered += 1
         try:
-            return self._thread.submit(self._loop.answer, text).result()
+            return self._thread.submit(self._loop.answer, text, reader_left).result()
         finally:
             self._unanswered -= 1
             typing.cancel()
@@ -95,11 +96,19 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         said = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         try:
-            self._reply(200, {"answer": self.server.lane(said["session"]).say(said["text"])})
+            self._reply(200, {"answer": self.server.lane(said["session"]).say(said["text"], self._reader_left)})
         except ConnectionError:
             _log("the answer came too late: its reader has left")
         except Exception as error:
             self._reply(500, {"error": f"{type(error).__name__}: {error}"})
+
+    def _reader_left(self) -> bool:
+        try:
+            return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def _reply(self, status: int, data: Json) -> None:
         body = json.dumps(data).encode()

@@ -80,6 +80,25 @@ def test_an_event_tells_what_is_new_since_the_last_one(manual_clock: Any):
         assert [it.since_s for it in meter.seen(0).waits] == [0.2]
 
 
+def test_a_turn_may_ask_often_how_long_it_waited_so_far(manual_clock: Any, monkeypatch: pytest.MonkeyPatch):
+    """The answer is the sum of all waits since then, but they are not added up each time."""
+    queue, own = FakeQueue(), CpuWait.of_all_s.fget
+    cpu, asked = watch(queue), []
+    assert own is not None
+    with cpu.meter("c/1", manual_clock) as meter:
+        assert meter is not None
+        for number in range(3000):
+            manual_clock.s += 0.25
+            queue.found = {"c/1/agent": [0.125 * (number % 2)]}
+            cpu.look()
+        monkeypatch.setattr(CpuWait, "of_all_s", property(lambda wait: asked.append(wait) or own(wait)))
+        since_s = [0.0, 0.25, 100.1, 749.6, 749.9, 800.0]
+        waited_s = [meter.waited_s(it, with_harness=True) for it in since_s]
+        assert len(asked) < 50
+        waits = meter.seen(1).waits
+    assert waited_s == [sum(wait.of_all_s for wait in waits if wait.until_s > since) for since in since_s]
+
+
 def test_what_the_network_waited_before_the_run_is_not_the_runs(manual_clock: Any):
     """The first look finds all since the server's start."""
     queue = FakeQueue()
