@@ -18,6 +18,7 @@ from wedgehog.harness.invariants.tools_alive import (
     reply_is_sound,
 )
 from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, ToolUse, Turn
@@ -43,9 +44,9 @@ def failure_told(history: History) -> Iterator[Verdict]:
     A model that reads only "the tool failed" cannot mend what it did, and one that does not read that it failed goes on
     as if all were well. Judged where no fault struck the tool, and a request follows in the turn:
 
-    a command that printed something and ended within 2 s with an exit code of its own (1 to 125). Its words must be in
-    its result. With a code of 2 or more the result must also tell of a failure: by its error mark, a number, or a word
-    (such as "exit", "failed", "error", "status");
+    a command that printed something and ended within 2 s with an exit code of its own (1 to 125), or a tool of our host
+    (MCP) whose result is an error. Its words must be in its result. With a code of 2 or more the result must also tell
+    of a failure: by its error mark, a number, or a word (such as "exit", "failed", "error", "status");
     a command that the agent stopped at a time limit, by the words of its result, at least 1 s after it had begun. What
     the command had printed at its start must be in the result;
     subagents whose last call failed without a word, one for each delegating call of a reply. The result of one of these
@@ -79,12 +80,20 @@ def _of_a_failed_one(history: History, turn: Turn, use: ToolUse) -> Iterator[Ver
         return
     if not any(it.printed or it.in_text or it.chars >= ANOTHER_FORM_CHARS for it in carried):
         says = f"{name_of_call(use)} failed, and what it printed is not in its result ({carried[0].chars} characters)"
-        yield unless_slowed(history, says, (use.reply, use.done[0], following), use.reply.at_s, following.at_s)
+        evidence = (use.reply, use.done[0], following)
+        if _of_our_host(history, use) and not any("stopped" in (it.signs or ("stopped",)) for it in carried):
+            yield fail(says, evidence)  # it came whole in one message: no pipe was read for too short a time
+        else:
+            yield unless_slowed(history, says, evidence, use.reply.at_s, following.at_s)
     elif (use.done[0].exit_code or 0) >= A_CODE_OF_FAILURE and not any(map(_tells_of_failure, carried)):
         says = f"{name_of_call(use)} failed with exit code {use.done[0].exit_code}, and nothing in its result says so"
         yield fail(says, (use.reply, use.done[0], following))
     else:
         yield passed()
+
+
+def _of_our_host(history: History, use: ToolUse) -> bool:
+    return any(asked.token == use.token for asked in history.of(ToolAsked))
 
 
 def _tells_of_failure(result: ToolResult) -> bool:

@@ -35,6 +35,8 @@ class ScriptedReplies:
     """The shape of each call, by its number: what the control run chooses the main shape from."""
     tools_seen: dict[int, Conversation] = field(default_factory=dict)
     replies: dict[int, SentReply] = field(default_factory=dict)
+    most_messages: dict[int, int] = field(default_factory=dict)
+    """By turn, the messages of its longest main request so far."""
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
         """The place of a request."""
@@ -92,7 +94,7 @@ class ScriptedReplies:
             if aside and place.turn and isinstance(said, Reply):
                 self.replies[call] = SentReply(said)
             return said
-        words = self._counted(self._words(place, conversation), conversation)
+        words = self._counted(self._words(place, conversation), place, conversation)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
             where, written = f"turn {place.turn} step {place.step}", len(self.script.turns[place.turn].replies)
@@ -120,11 +122,18 @@ class ScriptedReplies:
         if shell is None or item.name != shell.name:
             self.script.positions.sides.offered(item.id.rpartition("a")[0], place.turn, item.args)
 
-    def _counted(self, words: Reply | None, conversation: Conversation) -> Reply | None:
-        """The reply, with the script's count of tokens until the agent has made its conversation shorter."""
-        if words is None or not self.script.positions.sides.quotes_a_summary(conversation):
-            return words
-        return replace(words, usage=None)
+    def _counted(self, words: Reply | None, place: CallPosition, conversation: Conversation) -> Reply | None:
+        """The reply, with the script's count of tokens until the agent has made its conversation shorter.
+
+        A summary shows that, and so do fewer messages than before in this turn: the summary may have been refused, or
+        was empty.
+        """
+        shorter = self.script.positions.sides.quotes_a_summary(conversation)
+        if place.side is None:
+            most, now = self.most_messages.get(place.turn, 0), len(conversation.messages)
+            self.most_messages[place.turn] = max(most, now)
+            shorter = shorter or now < most
+        return replace(words, usage=None) if words is not None and shorter else words
 
     def _words(self, place: CallPosition, conversation: Conversation) -> Reply | None:
         """The script's reply; beyond it a closing text, if it ends with tool calls or the turn is over; else None."""

@@ -47,6 +47,8 @@ class Compacting(Agent):
     async def _shorter(self, talk):
         """A summary in the place of the messages, and the message that waits for its answer."""
         words = await self._summary(talk.said)
+        while self.bug == "asks until it has words" and not words:
+            words = await self._summary(talk.said)
         talk.said[:] = self.wire([]).said
         talk.add_user(self._opening("" if self.bug == "drops the summary" else words))
 
@@ -60,8 +62,8 @@ class Compacting(Agent):
         try:
             words, _ = asks.add_reply(await self._summarized(asks))
         except (ModelError, ValueError, KeyError, IndexError):
-            return "Earlier messages had to be left out."
-        return words
+            words = ""
+        return words if words or self.bug == "asks until it has words" else "Earlier messages had to be left out."
 
     async def _summarized(self, asks):
         for _ in range(ASKED_AGAIN if self.bug == "asks the same again" else 0):
@@ -147,4 +149,5 @@ drops_the_summary = _agent(Compacting, Anthropic, "drops the summary")
 cuts_between_call_and_result = _agent(KeepsTheEnd, Anthropic, "cuts between call and result")
 knows_one_wording = _agent(Compacting, OpenAI, "knows one wording")
 starts_anew = _agent(BeforeTheMessage, Anthropic, "drops the summary")
+asks_until_it_has_words = _agent(Compacting, Anthropic, "asks until it has words")
 asks_the_same_again = _agent(Compacting, Anthropic, "asks the same again")

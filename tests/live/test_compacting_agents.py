@@ -17,6 +17,7 @@ SOUND = (
     "before_the_message",
 )
 WORKS, WORDS, WINDOW = "compaction-works", "prompt-too-long-in-other-words", "window-reached"
+EMPTY, FAILS = "compaction-is-empty", "compaction-fails"
 BUGS = (
     "keeps_the_old_count",
     "drops_the_summary",
@@ -24,6 +25,7 @@ BUGS = (
     "cuts_between_call_and_result",
     "knows_one_wording",
     "asks_the_same_again",
+    "asks_until_it_has_words",
 )
 Result = tuple[str, set[str], set[str]]
 
@@ -43,7 +45,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             spec = f"name: {name}\nwire: {wire}\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
             (out / f"{name}.yaml").write_text(spec)
             words += ["--agent", str(out / f"{name}.yaml")]
-        played = (WORKS, WORDS, WINDOW, *words, "--world", "sim", "--out", str(out / "runs"))
+        played = (WORKS, WORDS, WINDOW, EMPTY, FAILS, *words, "--world", "sim", "--out", str(out / "runs"))
         wedgehog("run", *played)
     rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
     return {(row.scenario, row.agent): (row.verdict, _names(row.violated), _names(row.strict)) for row in rows}
@@ -54,9 +56,16 @@ def _names(cell: str) -> set[str]:
 
 
 @pytest.mark.parametrize("agent", SOUND)
-@pytest.mark.parametrize("scenario", [WORKS, WORDS, WINDOW])
+@pytest.mark.parametrize("scenario", [WORKS, WORDS, WINDOW, EMPTY, FAILS])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
-    assert found[scenario, agent] == ("pass", set(), set())
+    """One that asks nobody for a summary is skipped where that fails."""
+    skipped = scenario in (EMPTY, FAILS) and agent == "drops_outputs"
+    assert found[scenario, agent] == ("skipped" if skipped else "pass", set(), set())
+
+
+def test_a_summary_that_is_asked_for_until_it_has_words_has_no_end(found: dict[tuple[str, str], Result]):
+    """Each request is accepted and paid for."""
+    assert "paid_call_bound" in found[EMPTY, "asks_until_it_has_words"][1]
 
 
 def test_a_compaction_that_is_judged_by_the_old_count_has_no_end(found: dict[tuple[str, str], Result]):

@@ -111,6 +111,8 @@ MORE = {
 SIMULATED = _pairs(PLANTED) | (_pairs(STRICT) - _pairs(KILLED)) | MORE
 REFUSED = "mcp-picture-is-refused"
 PICTURES = {(REFUSED, bugs) for bugs in ("none", "takes-images", "takes-images,keeps-images")}
+WHY = "mcp-tool-says-why-it-failed"
+REASONS = {(WHY, bugs) for bugs in ("none", "no-words-of-a-failure")}
 Found = dict[tuple[str, str], Judgement]
 """What came of each scenario with each agent."""
 
@@ -121,7 +123,7 @@ def judged(simulating_python: str, tmp_path_factory: pytest.TempPathFactory) -> 
 
     def play(pairs: Iterable[tuple[str, str]], world: World, python: str = sys.executable) -> Found:
         folder = tmp_path_factory.mktemp("planted")
-        entries = [_entry(folder, *pair, with_tools=pair[0] in {*OF_TOOLS, REFUSED}) for pair in sorted(pairs)]
+        entries = [_entry(folder, *pair, with_tools=pair[0] in {*OF_TOOLS, REFUSED, WHY}) for pair in sorted(pairs)]
         campaign = Campaign(entries, Options(folder / "runs", world=world), NoProgress(), lambda line: None)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("wedgehog.harness.run.sim_player.sys", SimpleNamespace(executable=simulating_python))
@@ -153,7 +155,7 @@ def simulated(judged: Any) -> Found:
 @pytest.fixture(scope="module")
 def with_tools(judged: Any, warm_python: str) -> Found:
     """The host of the tools is a process, so this is the live world."""
-    return judged(_pairs(OF_TOOLS) | PICTURES, "live", warm_python)
+    return judged(_pairs(OF_TOOLS) | PICTURES | REASONS, "live", warm_python)
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +212,12 @@ def test_a_picture_that_is_refused_must_not_stay_in_the_session(with_tools: Foun
     assert _strict(with_tools, REFUSED, "takes-images-tools") == ("pass", set())
     assert _strict(with_tools, REFUSED, "takes-images-keeps-images-tools") == ("pass", {"session_goes_on"})
     assert with_tools[REFUSED, "none-tools"].skipped.startswith("no request carried such an item")
+
+
+def test_why_a_tool_of_a_server_failed_reaches_the_model(with_tools: Found):
+    """The server's own words are in the result."""
+    assert _strict(with_tools, WHY, "none-tools") == ("pass", set())
+    assert _strict(with_tools, WHY, "no-words-of-a-failure-tools") == ("pass", {"failure_told"})
 
 
 def test_half_a_thought_in_the_session_is_red_where_the_turn_is_stopped_in_it(simulated: Found):

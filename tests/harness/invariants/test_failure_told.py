@@ -6,6 +6,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
@@ -189,3 +190,16 @@ def test_a_subagent_of_a_subagent_is_not_judged():
     _fails(tell, 2)
     _works(tell, 1)
     assert _next(tell, result(CALL, signs=(), printed=False)).status == "nothing"
+
+
+@pytest.mark.parametrize(("signs", "status"), [(("failed",), "fail"), (("failed", "stopped"), "inconclusive")])
+def test_on_a_busy_machine_the_words_of_a_tool_of_our_host_are_missed_all_the_same(signs: Sequence[str], status: str):
+    """Its result comes in one message; only a timer of the agent, which says so, may be the machine's fault."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.add(ToolAsked(tool="movie", token=token, server=7))
+    tell.starts(token)
+    tell.wait(0.5).done(token, 1)
+    tell.waited(0.4, for_s=0.5)
+    assert _next(tell, result(token, chars=22, is_error=True, printed=False, signs=signs)).status == status

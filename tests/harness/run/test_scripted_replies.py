@@ -225,6 +225,15 @@ def test_the_scripts_count_of_tokens_holds_until_the_conversation_is_shorter(pla
     assert it.answer(3, talk(f"mk1q go on after this: {words.text}")).usage is None
 
 
+def test_fewer_messages_end_the_scripts_count_too(play: Any):
+    """The summary was empty, or refused, and the agent has left the earlier messages out."""
+    full = replace(DONE, usage=Usage(980_000, 3))
+    it = play(turns={1: ScriptedTurn((full,), "NONCE")})
+    whole, shorter = _with("What was said"), talk()
+    assert it.answer(1, whole).usage == it.answer(2, whole).usage == full.usage
+    assert it.answer(3, shorter).usage is None
+
+
 def test_a_reply_that_stands_in_two_messages_is_told_if_it_came_once(play: Any):
     """A model that said it twice may be quoted twice; empty messages are no words."""
     it = play()
