@@ -23,7 +23,9 @@ def unrun_remarks(history: History) -> Iterator[str]:
 
 
 def _unrun(turn: Turn) -> Iterator[tuple[str, str]]:
-    """The token and the name of each such call."""
+    """The token and the name of each such call; one of a tool that does not exist cannot run."""
+    exist = {tool for call in turn.calls for tool in call.arrived.tools}
     for use in tool_uses_of(turn):
-        if use.offered.traced and use.offered.whole and use.results and not use.started:
+        runs = use.offered.traced and use.offered.whole and use.offered.name in exist
+        if runs and use.results and not use.started:
             yield use.token, name_of_call(use)

@@ -11,11 +11,11 @@ from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
 
-def told(*, runs: bool, traced: bool = True, calls: int = 1, aborted: bool = False) -> History:
+def told(*, runs: bool, traced: bool = True, calls: int = 1, aborted: bool = False, tool: str = "shell") -> History:
     """A turn in which a result of each call is sent; `runs`: whether the commands left a trace."""
     tell = HistoryBuilder()
     tell.message()
-    tokens = tell.reply(tell.ask(1), tools=[True] * calls, traced=traced)
+    tokens = tell.reply(tell.ask(1, tools=[tool]), tools=[True] * calls, traced=traced)
     results = [tell.runs(token) if runs else result(token) for token in tokens]
     if aborted:
         tell.abort()
@@ -37,6 +37,11 @@ def test_nothing_is_remarked_where_it_ran_or_could_leave_no_trace():
     assert not list(unrun_remarks(told(runs=True)))
     assert not list(unrun_remarks(told(runs=False, traced=False)))
     assert not list(unrun_remarks(told(runs=False, aborted=True)))
+
+
+def test_a_tool_that_does_not_exist_cannot_run():
+    """The model misses its name by a letter."""
+    assert not list(unrun_remarks(told(runs=False, tool="bash")))
 
 
 def test_a_call_is_traced_if_its_command_says_that_it_starts():
