@@ -110,15 +110,16 @@ def test_a_comment_that_is_not_allowed_fails_nothing(machine: Machine):
     assert len(machine.calls.read_text().splitlines()) == 1
 
 
-def test_the_cache_is_that_of_the_pinned_toxiproxy(machine: Machine):
+@pytest.mark.parametrize(("extras", "installed"), [("", "src"), ("plots,acp", "src[plots,acp]")])
+def test_the_cache_is_that_of_the_pinned_toxiproxy(machine: Machine, extras: str, installed: str):
     """Wedgehog names its folder and version: GitHub's hashFiles reads no file of an action."""
     machine.program("bin/python3", f"{STUB}exit 0\n")
     machine.program("wedgehog/bin/pip", f"{STUB}exit 0\n")
     machine.program("wedgehog/bin/python", f'#!/bin/bash\nexec {sys.executable} "$@"\n')
-    cache = {"XDG_CACHE_HOME": "/cache", "HOME": "/cache", "WEDGEHOG_SOURCE": "src"}
+    cache = {"XDG_CACHE_HOME": "/cache", "HOME": "/cache", "WEDGEHOG_SOURCE": "src", "EXTRAS": extras}
     ran = machine.run(step("Install")["run"], **cache)
     assert ran.returncode == 0, ran.stderr
-    assert machine.calls.read_text().splitlines() == [f"-m|venv|{machine.folder}/wedgehog|", "install|-q|src|"]
+    assert machine.calls.read_text().splitlines() == [f"-m|venv|{machine.folder}/wedgehog|", f"install|-q|{installed}|"]
     found = dict(line.split("=") for line in (machine.folder / "output").read_text().splitlines())
     assert found["toxiproxy"] == VERSION and found["cache"].startswith("/cache") and found["cache"].endswith(VERSION)
     assert step("Install")["id"] == "install" and set(found) == {"toxiproxy", "cache"}
