@@ -281,7 +281,7 @@ async def test_a_result_that_comes_twice_is_taken_once_and_a_broken_one_not_at_a
     faults = {"comes twice": "double_result", "answers": None, "is broken": "malformed_result", "answers again": None}
     hosted = Hosted(way, faults, tmp_path)
     async with networks("embedded") as network, hosted.open(network) as server:
-        twice, next_one, broken, last = await outcomes(client, server, list(faults))
+        twice, next_one, broken, last = await outcomes(client, server, list(faults), hosted.struck)
     assert (twice, next_one, last) == ("21 °C",) * 3
     assert broken != twice
     assert hosted.fired == ["double_result", "malformed_result"]

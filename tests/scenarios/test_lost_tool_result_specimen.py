@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import importlib
 import json
+import os
 import signal
 import sys
 import time
@@ -353,7 +354,7 @@ async def test_with_the_fix_a_background_command_returns_with_its_pid_and_runs_o
         try:
             assert "sleep" in Path(f"/proc/{pid}/cmdline").read_text()
         finally:
-            await asyncio.create_subprocess_exec("kill", str(pid))
+            os.kill(pid, signal.SIGTERM)
 
 
 async def test_the_deadline_kills_a_background_command_that_held_its_call(place: Place):

@@ -29,8 +29,8 @@ from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld
 
 AT_ONCE = 12
-SLOWER = 5
-"""A case that differs is played once more, alone and so much slower: a busy machine is late by a second."""
+SLOWER = {5: 1, 20: AT_ONCE}
+"""A case that differs is played again so many times slower, and so many at once: a busy machine is late by seconds."""
 
 
 class TalkSession(Session):
@@ -136,7 +136,7 @@ def play_simulated(cases: Iterable[Case], folder: Path) -> list[Played]:
         return [world.run(partial(one, *case)) for case in cases]
 
 
-def slower(case: Case) -> Case:
+def slower(case: Case, times: int) -> Case:
     """The same case with timers that a busy machine can keep."""
     scenario, client = case
-    return scenario.model_copy(update={"time_scale": scenario.time_scale / SLOWER}), client
+    return scenario.model_copy(update={"time_scale": scenario.time_scale / times}), client

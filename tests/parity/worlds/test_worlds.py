@@ -10,7 +10,7 @@ import pytest
 from tests.parity.worlds.clients import CLIENTS, Client
 from tests.parity.worlds.compare import differences, untold
 from tests.parity.worlds.plans import all_examples, scenarios, spots, why_only_live
-from tests.parity.worlds.play import Case, Played, open_talk, play_live, play_simulated, slower
+from tests.parity.worlds.play import SLOWER, Case, Played, open_talk, play_live, play_simulated, slower
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.testing.faults import examples
@@ -42,12 +42,14 @@ def live(cases: tuple[Case, ...], network: str, networks: OpenNetwork, folder: P
 
 
 def compared(cases: tuple[Case, ...], network: str, networks: OpenNetwork, folder: Path) -> list[str]:
-    """All that differs between a live network and the simulated one, also when it is played again, alone and slower."""
+    """All that differs between a live network and the simulated one, also when it is played again and slower."""
     real, simulated = live(cases, network, networks, folder), play_simulated(cases, folder)
-    pairs = zip(cases, real, simulated, strict=True)
-    doubtful = [(case, two) for case, one, two in pairs if wrong(one, two)]
-    again = live(tuple(slower(case) for case, _ in doubtful), network, networks, folder, at_once=1) if doubtful else []
-    return [line for one, (_, two) in zip(again, doubtful, strict=True) for line in wrong(one, two)]
+    doubtful = [row for row in zip(cases, real, simulated, strict=True) if wrong(*row[1:])]
+    for times, at_once in SLOWER.items() if doubtful else ():
+        again = live(tuple(slower(case, times) for case, *_ in doubtful), network, networks, folder, at_once)
+        rows = [(case, one, two) for one, (case, _, two) in zip(again, doubtful, strict=True)]
+        doubtful = [row for row in rows if wrong(*row[1:])]
+    return [line for _, one, two in doubtful for line in wrong(one, two)]
 
 
 def wrong(one: Played, two: Played) -> list[str]:
