@@ -18,6 +18,9 @@ from typing import Literal
 
 from wedgehog.harness.faults.base import Ending
 
+CATCH_UP_S = 1.0
+"""A pace that was asked late goes on from when it was due, by so much at most: thousands of small pauses add up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Send:
@@ -141,8 +144,8 @@ class Pipe:
     def ready(self, now: float) -> list[Action]:
         """What may pass by now, in order."""
         actions: list[Action] = []
-        while self._queue and self.reading and not self.held and self._due() <= now:
-            actions += self._pass(self._queue.popleft(), now)
+        while self._queue and self.reading and not self.held and (due := self._due()) <= now:
+            actions += self._pass(self._queue.popleft(), max(due, now - CATCH_UP_S))
         return actions
 
     def next_at(self) -> float | None:
@@ -175,6 +178,7 @@ class Pipe:
             pieces += 1
         self.carried += pieces * pace.size
         chunk.data = chunk.data[pieces * pace.size :]
+        pace.next = at_s
         return at_s
 
     def _due(self) -> float:
@@ -182,7 +186,8 @@ class Pipe:
         paced = self._pace is not None and self.carried >= self._pace.at and head.data is not None
         return max(head.due, self._pace.next) if paced and self._pace else head.due
 
-    def _pass(self, chunk: _Chunk, now: float) -> list[Action]:
+    def _pass(self, chunk: _Chunk, at_s: float) -> list[Action]:
+        """Let a chunk pass, or as much of it as the pace allows, which was due at `at_s`."""
         if chunk.data is None:
             return [self._close(chunk.how)]
         data = chunk.data[: self._room()]
@@ -192,7 +197,7 @@ class Pipe:
         data, hit = self._limited(data)
         self.carried += len(data)
         if self._pace and self.carried > self._pace.at:
-            self._pace.next = now + self._pace.pause_s(len(data))
+            self._pace.next = at_s + self._pace.pause_s(len(data))
         sent: list[Action] = [Send(data)] if data else []
         return sent + self._ending() if hit else sent
 

@@ -92,6 +92,17 @@ def test_a_pace_says_when_to_ask_again():
     assert passed(pipe, 6) == b"b"
 
 
+def test_a_pace_that_is_asked_late_does_not_drift():
+    """On a busy machine each pause of a millisecond would last three. After a long hold little comes at once."""
+    pipe = Pipe()
+    pipe.pace(0, every_s=0.25, size=1)
+    pipe.feed(b"abcdefghijkl", now=0)
+    assert pipe.ready(now=0) == [Send(b"a")]
+    assert pipe.ready(now=0.375) == [Send(b"b")] and pipe.next_at() == 0.5
+    assert pipe.ready(now=1.125) == [Send(b"c"), Send(b"d"), Send(b"e")] and pipe.next_at() == 1.25
+    assert len(pipe.ready(now=100)) == 5 and pipe.next_at() == 100.25
+
+
 def test_a_pace_in_proportion_pauses_for_as_long_as_its_bytes_take():
     """A tenth of a slice takes a tenth of its time, as through Toxiproxy."""
     pipe = Pipe()
