@@ -26,8 +26,8 @@ class ConnectionWatch:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`pids` finds the agent's processes; `elsewhere` the sockets that lead away, by inode (default: all)."""
-        self._diag = TcpDiag.open() if elsewhere is None else None
-        self._elsewhere = elsewhere or (self._diag.elsewhere if self._diag else None)
+        self._diag: TcpDiag | None = None
+        self._elsewhere = elsewhere
         self._pids, self._pause = pids, pause
         self._others: dict[str, None] = {}
         self._looks = 0
@@ -39,6 +39,8 @@ class ConnectionWatch:
         return ConnectionsWatched(looks=self._looks, every_s=LOOK_EVERY_S, others=others) if self._looks else None
 
     async def __aenter__(self) -> Self:
+        if self._elsewhere is None and (diag := TcpDiag.open()) is not None:
+            self._diag, self._elsewhere = diag, diag.elsewhere
         self._working = asyncio.create_task(self._work())
         return self
 

@@ -5,6 +5,8 @@ import os
 import socket
 from collections.abc import Mapping
 
+import pytest
+
 from wedgehog.harness.run.connection_watch import ConnectionWatch
 
 
@@ -65,3 +67,27 @@ async def test_without_a_look_nothing_is_claimed():
     async with watch:
         await looks.over.wait()
     assert watch.seen is None
+
+
+async def test_a_watch_holds_a_socket_only_while_it_is_open(monkeypatch: pytest.MonkeyPatch):
+    """A simulated run makes one, and does not open it."""
+    opened: list[Kernel] = []
+    monkeypatch.setattr(Kernel, "open", lambda: opened.append(Kernel()) or opened[-1], raising=False)
+    monkeypatch.setattr("wedgehog.harness.run.connection_watch.TcpDiag", Kernel)
+    watch = ConnectionWatch(list)
+    assert opened == []
+    async with watch:
+        assert [it.closed for it in opened] == [False]
+    assert [it.closed for it in opened] == [True]
+
+
+class Kernel:
+    """A view of no sockets."""
+
+    closed = False
+
+    def elsewhere(self) -> Mapping[int, str]:
+        return {}
+
+    def close(self) -> None:
+        self.closed = True
