@@ -24,8 +24,12 @@ def ending(call: Call) -> str:
     how = call.ended.how if call.ended else ""
     gone = call.hung_up is not None or how == "hung up"
     ended = "fully generated" if how == "complete" and gone else how if how != "hung up" else ""
-    closed = (f"ended by {call.stopped_by}" if call.stopped_by else "the agent hung up") if gone else ""
+    closed = (f"ended by {call.stopped_by}" if call.stopped_by else "the agent hung up") if gone else _open(call)
     return ", ".join(part for part in (ended, closed) if part) or "no end recorded"
+
+
+def _open(call: Call) -> str:
+    return "" if call.waited_until_s is None else "the agent kept it open"
 
 
 def took_s(call: Call) -> float | None:

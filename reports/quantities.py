@@ -50,7 +50,7 @@ class Quantity:
 
 
 def _calls(name: str, calls: OfCell) -> Quantity:
-    return Quantity(name, calls, calls, _counted, floor=1, margin=2, times=1.5, few_margin=4, few_times=2.0)
+    return Quantity(name, calls, calls, _counted, floor=1, margin=2, times=1.5, few_margin=10, few_times=4.0)
 
 
 def _messages(name: str, messages: OfCell) -> Quantity:
@@ -62,7 +62,7 @@ def _counted(number: float) -> str:
 
 
 def _cost(name: str, usd: OfCell) -> Quantity:
-    return Quantity(name, usd, usd, money, floor=0.001, margin=0.02, times=1.5, few_margin=0.05, few_times=2.0)
+    return Quantity(name, usd, usd, money, floor=0.001, margin=0.02, times=1.5, few_margin=0.1, few_times=4.0)
 
 
 def _without_waits(times: Sequence[float], least: Sequence[float]) -> Sequence[float]:

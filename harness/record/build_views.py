@@ -15,7 +15,7 @@ from wedgehog.harness.record.events.call import (
     RequestRefused,
     ToolCallOffered,
 )
-from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.fault import FaultFired, FaultHealed
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
     AbortSent,
@@ -70,9 +70,19 @@ def build_calls(log: EventLog) -> tuple[Call, ...]:
             first(CallUnscripted),
             struck,
             stops.of(arrived, hung_up),
+            None if hung_up else _waited_until_s(log, first(ReplyEnded), struck),
         )
 
     return tuple(map(call, log.of(RequestArrived)))
+
+
+def _waited_until_s(log: EventLog, ended: ReplyEnded | None, struck: Iterable[FaultFired]) -> float | None:
+    """When a reply that stalled and stayed open was no longer waited for: at the latest when its fault was removed."""
+    if ended is None or ended.how != "stalled":
+        return None
+    faults = {fired.fault for fired in struck}
+    healed = (it.at_s for it in log.of(FaultHealed) if it.id > ended.id and it.fault in faults)
+    return next(healed, log.events[-1].at_s)
 
 
 class _Stops:

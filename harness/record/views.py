@@ -40,6 +40,8 @@ class Call:
     faults: tuple[FaultFired, ...] = ()
     stopped_by: str = ""
     """What closed the connection, or empty: "our SIGKILL", "our stop at the deadline", "the end of the run"."""
+    waited_until_s: float | None = None
+    """Of a stalled reply whose agent did not hang up: when its fault was removed, or the end of the recording."""
 
     @property
     def number(self) -> int:
@@ -119,13 +121,13 @@ class Call:
 
     @property
     def failed_at_s(self) -> float | None:
-        """The time of the refusal, the cut or the agent's hang-up; None for a whole reply."""
+        """The time of the refusal, the cut, the agent's hang-up or the end of its wait; None for a whole reply."""
         if self.refused:
             return self.refused.at_s
         if self.hung_up:
             return self.hung_up.at_s
         if self.ended and self.ended.how != "complete":
-            return self.ended.at_s
+            return self.ended.at_s if self.waited_until_s is None else self.waited_until_s
         return None
 
     @property

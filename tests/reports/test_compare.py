@@ -172,12 +172,12 @@ def test_versions_of_a_runtime_in_two_runs_are_matched(tmp_path):
     for version in ("1", "2"):
         campaign = Campaign(tmp_path / version)
         for agent in (f"first@{version}", f"second@{version}", "third"):
-            campaign.run(judgement("s", agent), calls(int(version) * 4))
+            campaign.run(judgement("s", agent), calls(5 ** int(version)))
         folders.append(campaign.folder)
     said = compared(*folders).stdout
-    assert "✗ worse: s, first@1 → first@2: paid calls 4 → 8" in said
-    assert "✗ worse: s, second@1 → second@2: paid calls 4 → 8" in said
-    assert "✗ worse: s, third: paid calls 4 → 8" in said
+    assert "✗ worse: s, first@1 → first@2: paid calls 5 → 25" in said
+    assert "✗ worse: s, second@1 → second@2: paid calls 5 → 25" in said
+    assert "✗ worse: s, third: paid calls 5 → 25" in said
 
 
 def test_a_baseline_is_a_side_too(tmp_path):

@@ -468,6 +468,11 @@ def test_the_command_writes_a_baseline_and_says_what_changes(tmp_path):
     second = run.invoke(app, ["baseline", str(today(tmp_path).folder), "--into", str(path)])
     assert "worse: doubled, mine: paid calls 5 → 10" in second.stderr
     assert "left out: unclear, mine" in second.stderr
+    ended = Campaign(tmp_path / "ended")
+    ended.run(judgement("same", "mine"), calls(5))
+    ended.run(judgement("same", "mine", repeat=2), calls(5), judged=False)
+    third = run.invoke(app, ["baseline", str(ended.folder), "--into", str(path)])
+    assert "left out: 1 unfinished run" in third.stderr
     assert read_baseline(path).cells["doubled"]["mine"].paid_calls == 10
 
 

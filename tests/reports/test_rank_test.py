@@ -75,3 +75,10 @@ def test_noise_alone_is_rarely_called_real():
 
     alarms = sum(any(real([rank_test(noise(), noise()) for _ in range(10)], 0.05)) for _ in range(1000))
     assert 10 <= alarms <= 70
+
+
+def test_of_many_repeats_some_are_used_with_their_shares():
+    """1,000 verdicts in order, the failed ones first; the exact test of all of them would not end."""
+    before, after = ([1.0] * failed + [0.0] * (1000 - failed) for failed in (100, 500))
+    assert rank_test(before, after) == rank_test([1.0] * 4 + [0.0] * 36, [1.0] * 20 + [0.0] * 20)
+    assert pooled_test([(before, after)]).p < 0.001

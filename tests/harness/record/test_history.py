@@ -7,11 +7,13 @@ import pytest
 
 from wedgehog.harness.record.events.base import KINDS, Event, from_json
 from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.fault import FaultHealed
 from wedgehog.harness.record.events.run import LagSeen, Note, Trouble
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History, add_trouble, read
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
+from wedgehog.reports.calls import ending, took_s
 
 
 class StoppedClock:
@@ -288,3 +290,31 @@ def test_a_run_that_came_to_its_end_is_not_cut_short():
     tell.deadline().end(ended="deadline").message("recovery")
     tell.ask(1)
     assert not tell.end("", ended="deadline").seal().cut_short
+
+
+@pytest.mark.parametrize("healed", [True, False])
+def test_a_stalled_reply_that_stays_open_lasts_until_its_fault_is_removed(healed):
+    """As that of a service without a timer: it was shown as a call of 0 s beside "open since 7 s"."""
+    it = HistoryBuilder()
+    it.message()
+    call = it.ask()
+    it.reply(call, how="stalled", delivered=10)
+    it.fires("stall", call)
+    it.wait(7.0).deadline().end(ended="deadline")
+    if healed:
+        it.add(FaultHealed(fault=0, name="stall"))
+        it.wait(5.0).add(Note(what="later"))
+    (seen,) = it.seal().calls
+    assert seen.failed_at_s is not None and seen.failed_at_s - seen.at_s == pytest.approx(7.0, abs=0.5)
+    assert took_s(seen) == pytest.approx(7.0, abs=0.5)
+    assert ending(seen) == "stalled, the agent kept it open"
+
+
+def test_a_stalled_reply_ends_with_the_hang_up_of_its_agent():
+    it = HistoryBuilder()
+    it.message()
+    it.stall(it.ask(), waits_s=2.0)
+    it.wait(5.0).add(FaultHealed(fault=0, name="stall"))
+    (seen,) = it.seal().calls
+    assert seen.waited_until_s is None
+    assert took_s(seen) == pytest.approx(2.0, abs=0.5)
