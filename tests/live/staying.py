@@ -4,10 +4,10 @@ It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt 
 its user before each command; over the Agent Client Protocol it always does. A turn is stopped by SIGINT, or by
 `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
 `waits-for-a-result-of-a-denied-call`, `runs-what-is-denied`, `waits-for-a-yes`, `question-stays-open`,
-`dies-of-always`, `tools-inherit-its-lock`.
+`dies-of-always`, `tools-inherit-its-lock`, `one-session-for-all`.
 """
 
-# ruff: noqa: PTH110, PTH118, PTH123  (as in `sound.py`)
+# ruff: noqa: PTH103, PTH110, PTH118, PTH123  (as in `sound.py`)
 
 import json
 import os
@@ -253,11 +253,22 @@ def tui(turns):
 
 
 class Protocol:
-    """The Agent Client Protocol: a thread reads, the main thread plays the turns."""
+    """The Agent Client Protocol: a thread reads, the main thread plays the turns.
+
+    Each further session is a process of its own below this one (`--session s2`), which gets its lines: a turn that
+    waits for its model holds up no other session.
+    """
 
     def __init__(self, turns):
-        self.turns, self.asked, self.answers, self.count = turns, queue.SimpleQueue(), {}, 0
+        self.turns, self.asked, self.answers = turns, queue.SimpleQueue(), {}
+        self.name = sys.argv[sys.argv.index("--session") + 1] if "--session" in sys.argv else "s1"
+        self.others, self.sessions = {}, 0
+        self.count = int(self.name[1:]) * 1000
         self.open = False
+        if self.name != "s1":
+            import ctypes
+
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it ends with the agent
 
     def serve(self):
         threading.Thread(target=self._read, daemon=True).start()
@@ -267,7 +278,10 @@ class Protocol:
     def _read(self):
         for line in sys.stdin:
             words = json.loads(line)
-            if words.get("method") == "session/cancel":
+            if (other := self._other(words)) is not None:
+                other.stdin.write(line.encode())
+                other.stdin.flush()
+            elif words.get("method") == "session/cancel":
                 if self.turns.at_work:
                     os.kill(os.getpid(), signal.SIGINT)
             elif "method" in words:
@@ -276,11 +290,36 @@ class Protocol:
                 self.answers[words["id"]].put(words.get("result") or {})
         self.asked.put(None)
 
+    def _other(self, words):
+        """The process of the session that a line is for; None if it is this one."""
+        method, name = words.get("method"), (words.get("params") or {}).get("sessionId")
+        if self.name != "s1" or "one-session-for-all" in BUGS:
+            return None
+        if method == "session/new":
+            name = f"s{self.sessions + 1}"
+        elif method is None:
+            name = f"s{words['id'] // 1000}"
+        if name in (None, "s1"):
+            self.sessions = max(self.sessions, name is not None)
+            return None
+        self.sessions = max(self.sessions, int(name[1:]))
+        if name not in self.others:
+            self.others[name] = self._started(name)
+        return self.others[name]
+
+    def _started(self, name):
+        import subprocess
+
+        folder = os.path.join(self.turns.folder, name)
+        os.makedirs(folder, exist_ok=True)
+        line = [sys.executable, "-S", "-E", __file__, "acp", self.turns.url, folder, *sys.argv[4:], "--session", name]
+        return subprocess.Popen(line, stdin=subprocess.PIPE)
+
     def _reply(self, method, params):
         if method == "initialize":
             return {"result": {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}}
         if method in ("session/new", "session/load"):
-            return {"result": {"sessionId": "s1"} if method == "session/new" else {}}
+            return {"result": {"sessionId": self.name} if method == "session/new" else {}}
         if method != "session/prompt":
             return {"error": {"code": -32601, "message": f"no method {method}"}}
         if self.open:
@@ -291,7 +330,7 @@ class Protocol:
             return {"error": {"code": -32000, "message": error}}
         for part in answer.splitlines(keepends=True):
             chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": part}}
-            self._send(method="session/update", params={"sessionId": "s1", "update": chunk})
+            self._send(method="session/update", params={"sessionId": self.name, "update": chunk})
         return {"result": {"stopReason": "cancelled" if stopped else "end_turn"}}
 
     def _allowed(self, call):
@@ -311,7 +350,7 @@ class Protocol:
         kinds = {"yes": "allow_once", "always": "allow_always", "no": "reject_once"}
         options = [{"optionId": option, "name": option, "kind": kind} for option, kind in kinds.items()]
         tool = {"toolCallId": call["id"], "title": "bash"}
-        params = {"sessionId": "s1", "toolCall": tool, "options": options}
+        params = {"sessionId": self.name, "toolCall": tool, "options": options}
         self._send(id=self.count, method="session/request_permission", params=params)
         self.open = "question-stays-open" in BUGS
         chosen = answer.get().get("outcome", {}).get("optionId")

@@ -107,12 +107,12 @@ def says(wedgehog: Any, told: Any, tmp_path: Path) -> Callable[..., dict[tuple[s
 
 
 @pytest.fixture
-def asked(wedgehog: Any, tmp_path: Path) -> Callable[[list[str]], dict[tuple[str, str], str]]:
-    """Plays the stock scenarios about permission; of each run its verdict, with all that is violated."""
+def asked(wedgehog: Any, tmp_path: Path) -> Callable[..., dict[tuple[str, str], str]]:
+    """Plays stock scenarios, by default those about permission; of each run its verdict, with all that is violated."""
 
-    def played(agents: list[str]) -> dict[tuple[str, str], str]:
+    def played(agents: list[str], names: str = "permission-*") -> dict[tuple[str, str], str]:
         options = [word for agent in agents for word in ("--agent", agent)]
-        files = map(str, CATALOGUE.glob("permission-*.yaml"))
+        files = map(str, CATALOGUE.glob(f"{names}.yaml"))
         ran = wedgehog("run", *files, *options, "--network=embedded")
         assert "Traceback" not in ran.stderr, ran.stderr
         with (tmp_path / "runs" / "latest" / "summary.csv").open(newline="") as file:
@@ -174,6 +174,16 @@ def test_a_question_in_lines_or_on_the_screen_is_answered_too(asked: Any, agent_
     sound = {of: says for of, says in found.items() if of[0] != "bug" and of[1] not in skipped}
     assert [it for it in sound.items() if not it[1].startswith("pass")] == []
     assert found["bug", "permission-denied-for-one-of-two"] == "fail: no_denied_calls"
+
+
+def test_two_sessions_of_one_process_are_apart_and_a_bug_is_named(asked: Any, agent_of: Any):
+    """As in an editor with two chats; one that answers each `session/new` with the same session mixes them up."""
+    agents = [agent_of("sound", "acp"), agent_of("bug", "acp", "--bug", "one-session-for-all")]
+    found = asked(agents, "two-sessions-*")
+    sound = {of: says for of, says in found.items() if of[0] == "sound"}
+    assert len(sound) == 2 and [it for it in sound.items() if not it[1].startswith("pass")] == []
+    for of in found.keys() - sound.keys():
+        assert found[of].startswith("fail") and "sessions_apart" in found[of], found[of]
 
 
 def test_a_bug_of_each_kind_is_named(says: Any, agent_of: Any):
