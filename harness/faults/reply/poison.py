@@ -67,11 +67,11 @@ class Poison(ReplyFault):
 
 @fault("foreign_thoughts", family="reply")
 class ForeignThoughts(ReplyFault):
-    """The model refuses, with 400, every request that carries thoughts of another model.
+    """The model refuses, with 400, every request that carries thoughts of another model; on Anthropic's wire only.
 
-    Those are the thoughts in the first request that it meets: the user has just chosen this model. Signatures and
-    sealed thoughts can be read by the model only that wrote them. Nothing heals it. It need not fire: an agent that
-    drops such thoughts, or turns them into text, is never refused.
+    Those are the thoughts in the first request that it meets: the user has just chosen this model. Anthropic binds the
+    signature of a thought to its model; of other providers that is not known. Nothing heals it. It need not fire: an
+    agent that drops such thoughts, or turns them into text, is never refused.
     """
 
     lasts: ClassVar[bool] = True
@@ -81,6 +81,8 @@ class ForeignThoughts(ReplyFault):
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A refusal, if the request carries such a thought."""
+        if context.conversation.wire != "anthropic":
+            return answer
         carried = {it.mark for it in _items(context.conversation) if it.kind == "thinking"}
         foreign = set(context.kept.setdefault("foreign", "\n".join(sorted(carried))).split("\n")) - {""}
         return Failure(POISONED, item="thinking") if carried & foreign else answer

@@ -93,5 +93,7 @@ def test_another_models_thoughts_are_refused_and_never_the_models_own():
     provider = Provider("foreign_thoughts")
     assert provider.refuses(USER, foreign, USER) and provider.refuses(USER, foreign, USER, own, USER)
     assert not provider.refuses(USER, USER, own, USER)
+    elsewhere = replace(provider.context, conversation=replace(asked(USER, foreign, USER), wire="openai-responses"))
+    assert provider.fault.on_answer(ANSWER, elsewhere) is ANSWER, "others may read them"
     sound = Provider("foreign_thoughts")
     assert not sound.refuses(USER, USER) and not sound.refuses(USER, USER, own, USER)
