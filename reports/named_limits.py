@@ -82,7 +82,7 @@ def _its_words(history: History) -> Iterator[str]:
         yield f"Its words at the end of {turn}{code} name a limit: “{words}”."
         yield f"After them came {many(len(after) - recovery, 'call')}, and {recovery} of the recovery message."
         return
-    yield "Its words name no breaker and no limit."
+    yield "Its words name no breaker and no limit of attempts, rounds or cost; its timers stand in “What happened”."
 
 
 def _said(turn: Turn) -> str:

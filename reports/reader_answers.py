@@ -189,8 +189,8 @@ class _Answers:
             carried = sum(bool(use.results) for use in unseen)
             only = "" if seen else restarted
             yield (
-                f"Of {many(len(unseen), 'tool call')} the harness can't see the runs, since only its own commands and "
-                f"tools report them; later requests carry a result of {carried:,} of them, by one id each.{only}"
+                f"Of {many(len(unseen), 'tool call')} no run was reported, as only the harness's own commands and "
+                f"tools report theirs; later requests carry a result of {carried:,} of them.{only}"
             )
 
     # ---- hosts

@@ -8,7 +8,7 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import HungUp, ToolCallOffered, ToolResult
 from wedgehog.harness.record.events.run import LagSeen
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit, GaveUp, HangSeen
+from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit, GaveUp, HangSeen, StartMissed
 from wedgehog.harness.record.history import History
 from wedgehog.reports.narrative import facts
 
@@ -291,3 +291,21 @@ def test_the_report_says_what_an_agent_waited_for_at_its_deadline():
         telling.history.add(HangSeen(turn=1, says="it waited for the reply to call 2 on llm, open since 61 s"))
 
     assert told(tell).says("At the deadline of turn 1, it waited for the reply to call 2 on llm, open since 61 s.")
+
+
+@pytest.mark.parametrize(
+    ("waits_s", "span"), [((4.2, 5.0), "4.20 s to 5.00 s after the message, in 2 turns"), ((3.0,), "")]
+)
+def test_how_long_was_waited_beyond_the_bound_for_a_first_request_is_told(waits_s: tuple[float, ...], span: str):
+    """The verdict names the bound, and the event stands later: what is granted on top explains the difference."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("plain", "mine")
+        for turn, wait_s in enumerate(waits_s, 1):
+            telling.message(turn)
+            telling.later(wait_s).history.add(StartMissed(turn=turn, bound_s=3.0))
+            telling.end(turn, ended="deadline")
+
+    said = told(tell)
+    assert said.says("stopped waiting for a first request") is bool(span)
+    assert not span or said.says(f"{span}: 3 s is the bound, and the rest it grants")
