@@ -116,14 +116,17 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class DeliveredSignal:
-    """A signal that was delivered to the agent's own process; an end until `until_s` counts as its effect."""
+    """A signal that was delivered to the agent's own process; an end until `until_s` counts as its effect.
+
+    So does an end by this very signal at any later time: a service may finish its turn before it obeys.
+    """
 
     number: signal.Signals
     until_s: float
 
     def ended(self, exit_code: int, now_s: float) -> bool:
         """Whether it ended the process that exited with `exit_code` at `now_s`."""
-        return exit_code == -signal.SIGKILL if self.number == signal.SIGKILL else now_s <= self.until_s
+        return exit_code == -self.number or (self.number != signal.SIGKILL and now_s <= self.until_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,3 +214,21 @@ async def test_a_second_message_runs_beside_the_first(spec_of: Any, place: Any):
         assert not saying.done() and (await saying).status == 200
     async with open_agent(spec_of(CALLABLE, callable="{here}/agent.py:call"), place) as session:
         assert session.beside() is None
+
+
+@pytest.mark.parametrize(
+    ("number", "exit_code", "now_s", "ended"),
+    [
+        (signal.SIGINT, -2, 9.0, True),
+        (signal.SIGINT, 0, 1.0, True),
+        (signal.SIGINT, 0, 9.0, False),
+        (signal.SIGTERM, -2, 9.0, False),
+        (signal.SIGKILL, -9, 9.0, True),
+        (signal.SIGKILL, 0, 1.0, False),
+    ],
+)
+def test_an_end_belongs_to_a_signal_if_it_is_soon_or_by_that_signal(
+    number: signal.Signals, exit_code: int, now_s: float, ended: bool
+):
+    """A service that finishes its turn before it obeys a Ctrl-C has not crashed: it is started again."""
+    assert DeliveredSignal(number, until_s=2.0).ended(exit_code, now_s) == ended
