@@ -187,8 +187,7 @@ class Fuzz:
         found = self.search.result
         yield from _coverage(self.search, found)
         yield from _doubts(found)
-        for played in found.greatest[:1]:
-            yield f"greatest {self.asked.objective}: {played.measures}"
+        yield from self._greatest(found)
         if not found.findings:
             yield "no failure found"
         for alike in _alike(found.findings):
@@ -196,6 +195,21 @@ class Fuzz:
             yield from self._finding(alike[0])
             for other in alike[1:]:
                 yield f"    the same with {'; '.join(map(_words, other.document['faults']))}: {other.path}"
+
+    def _greatest(self, found: Found) -> Iterator[str]:
+        objective = self.asked.objective
+        if objective is None or not found.greatest:
+            return
+        path = Corpus(self._folder).greatest_path(objective)
+        yield f"greatest {objective}: {found.greatest[0].measures}"
+        for line in found.greatest[0].document["faults"]:
+            yield f"    {_words(line)}"
+        yield f"    {path}"
+        yield self._play_it(path)
+
+    def _play_it(self, path: Path) -> str:
+        agents = (word for name in self.asked.named for word in ("--agent", name))
+        return f"    play it: {shlex.join(['wedgehog', 'run', str(path), *agents])}"
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         agent = f" ({finding.agent})" if len(self.asked.agents) > 1 else ""
@@ -208,8 +222,7 @@ class Fuzz:
             yield f"    breaking point: {finding.breaks_at}"
         if finding.again:
             yield f"    {finding.again} other scenarios show the same"
-        agents = (word for name in self.asked.named for word in ("--agent", name))
-        yield f"    play it: {shlex.join(['wedgehog', 'run', str(finding.path), *agents])}"
+        yield self._play_it(finding.path)
 
     @property
     def exit_code(self) -> int:

@@ -120,6 +120,16 @@ class Corpus:
         taken = {path.stem for path in self._found.glob("*.yaml")}
         return self._found / f"{next(name for name in names if name not in taken)}.yaml"
 
+    def greatest_path(self, objective: str) -> Path:
+        """The file of the greatest scenario; it is no failure, so it lies beside those that were found."""
+        return self.folder / f"greatest-{objective}.yaml"
+
+    def save_greatest(self, played: Played, objective: str) -> None:
+        """Write it as a file that replays anywhere."""
+        path = self.greatest_path(objective)
+        why = f"The greatest {objective} that a search found: {played.measures}."
+        write_whole(path, as_yaml({**played.document, "name": path.stem, "why": why}))
+
     def save(self, finding: Finding) -> None:
         """Write the finding's scenario as a file that replays anywhere."""
         why = f"Found by a search with {finding.agent}: {finding.says}"

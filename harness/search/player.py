@@ -35,6 +35,11 @@ class Measures:
     calls: int = 0
     silence: float = 0.0
 
+    def __str__(self) -> str:
+        """`$0.0044, 3 paid calls, the longest turn took 12.5 s`."""
+        paid = "1 paid call" if self.calls == 1 else f"{self.calls:,} paid calls"
+        return f"${self.cost:.2g}, {paid}, the longest turn took {self.silence:.1f} s"
+
 
 class Behaviour(NamedTuple):
     """What an agent did in a scenario, in few words; equal for runs in which it did alike."""

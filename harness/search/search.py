@@ -223,6 +223,8 @@ class Search:
         del self.result.greatest[KEPT:]
         if played in self.result.greatest:
             self._promising = [*self._promising, chosen][-KEPT:]
+        if played is self.result.greatest[0]:
+            self._corpus.save_greatest(played, objective)
 
     # ---- failures
 

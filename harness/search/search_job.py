@@ -52,7 +52,7 @@ class SearchJob:
 
         with line.makefile("w", encoding="utf-8") as out, tempfile.TemporaryDirectory() as own:
             hypothesis.configuration.set_hypothesis_home_dir(own)
-            told = _Lines(out, self.cells)
+            told = _Lines(out, self.cells, every=self.objective is not None)
             ends_s, one = real_s() + self.budget_s, InOneProcess(world, self.agents, told.stuck)
 
             def play(document: Drawn) -> Played | None:
@@ -79,7 +79,9 @@ class SearchJob:
 class _Lines:
     """Writes what a search does as lines of JSON."""
 
-    def __init__(self, out: TextIO, cells: Sequence[Cell]) -> None:
+    def __init__(self, out: TextIO, cells: Sequence[Cell], *, every: bool) -> None:
+        """`every`: each scenario is told, because the greatest is wanted."""
+        self._every = every
         self._out, self._numbers = out, {cell: number for number, cell in enumerate(cells)}
         self.count = 0
 
@@ -99,6 +101,8 @@ class _Lines:
             words["skipped"] = True
         elif played.unclear or played.failed:
             words |= {"document": played.document, "judgements": [_short(one) for one in played.judgements]}
+        elif self._every:
+            words["document"] = played.document
         self.say(**words)
 
     def stuck(self, document: Drawn) -> None:

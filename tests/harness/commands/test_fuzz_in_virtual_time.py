@@ -1,6 +1,7 @@
 """`wedgehog fuzz` in virtual time: bugs that need two faults are found, and what is found also fails live."""
 
 import csv
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,19 @@ def test_a_bug_that_needs_a_fault_and_an_abort_is_found_and_fails_live_too(tmp_p
     assert done.returncode == 1 and found, done.stdout + done.stderr
     assert len(faults_of(found[0])) == 2, done.stdout
     _fails_in_both_worlds(wedgehog, found[0], "session_recovers")
+
+
+def test_the_greatest_scenario_of_a_search_is_shown_and_saved(tmp_path: Path, wedgehog: Wedgehog):
+    """It is no failure, and plays as it was found."""
+    agent(tmp_path, "pass")
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "25", "--worst", "silence")
+    said = re.search(r"greatest silence: \$[\d.e-]+, \d paid calls?, the longest turn took (\d+\.\d) s", done.stdout)
+    assert done.returncode == 0 and said is not None and float(said[1]) >= 10, done.stdout + done.stderr
+    assert "play it: wedgehog run fuzz/mine/greatest-silence.yaml --agent mine.yaml" in done.stdout
+    played = wedgehog("run", "fuzz/mine/greatest-silence.yaml", "--agent", "mine.yaml", "--world", "sim")
+    assert played.returncode == 0 and f"virtual time: {float(said[1]):.0f} s" in played.stdout, (
+        played.stdout + played.stderr
+    )
 
 
 def _fails_in_both_worlds(wedgehog: Wedgehog, scenario: Path, violated: str) -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.campaign_options import Options
+from wedgehog.harness.run.selection import check_invariant
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
@@ -259,6 +260,8 @@ async def test_with_an_objective_the_greatest_scenarios_are_kept(tmp_path: Path)
     found = await search(Agent(lambda document: ()), tmp_path, 600, objective="cost").run(1)
     assert 0 < len(found.greatest) <= 5
     assert len(found.greatest[0].document["faults"]) > 1
+    saved = load_scenario(Corpus(tmp_path).greatest_path("cost"), check_invariant)
+    assert saved.scenario.name == "greatest-cost" and len(saved.scenario.faults) > 1
 
 
 async def test_equal_seeds_make_equal_searches(tmp_path: Path):
