@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 HERE = Path(__file__).parent
+JOBS = "--jobs=5"
+"""The runs mostly wait: more of them at once than the machine has processors."""
 STAYS = {
     "ready": {"type": "ready"},
     "send": {"type": "user", "text": "{message}"},
@@ -73,7 +75,7 @@ def says(wedgehog: Any, tmp_path: Path) -> Callable[..., dict[tuple[str, str], s
 
     def played(agents: list[str], *chosen: str) -> dict[tuple[str, str], str]:
         options = [word for agent in agents for word in ("--agent", agent)]
-        ran = wedgehog("run", *chosen, *options, "--network=embedded")
+        ran = wedgehog("run", *chosen, *options, "--network=embedded", JOBS)
         assert "Traceback" not in ran.stderr, ran.stderr
         folder = (tmp_path / "runs" / "latest").resolve()
         with (folder / "summary.csv").open(newline="") as file:

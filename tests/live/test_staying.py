@@ -12,6 +12,8 @@ import yaml
 
 HERE = Path(__file__).parent
 CATALOGUE = HERE.parent.parent / "scenarios" / "catalogue"
+JOBS = "--jobs=5"
+"""The runs mostly wait: more of them at once than the machine has processors."""
 KINDS: dict[str, dict[str, Any]] = {
     "lines": {
         "ready": {"type": "ready"},
@@ -96,7 +98,7 @@ def says(wedgehog: Any, told: Any, tmp_path: Path) -> Callable[..., dict[tuple[s
     def played(agents: list[str], names: list[str]) -> dict[tuple[str, str], str]:
         files = [told(name, **STORIES[name]) for name in names]
         options = [word for agent in agents for word in ("--agent", agent)]
-        ran = wedgehog("run", *files, *options, "--network=embedded")
+        ran = wedgehog("run", *files, *options, "--network=embedded", JOBS)
         assert "Traceback" not in ran.stderr, ran.stderr
         folder = (tmp_path / "runs" / "latest").resolve()
         with (folder / "summary.csv").open(newline="") as file:
@@ -113,7 +115,7 @@ def asked(wedgehog: Any, tmp_path: Path) -> Callable[..., dict[tuple[str, str], 
     def played(agents: list[str], names: str = "permission-*") -> dict[tuple[str, str], str]:
         options = [word for agent in agents for word in ("--agent", agent)]
         files = map(str, CATALOGUE.glob(f"{names}.yaml"))
-        ran = wedgehog("run", *files, *options, "--network=embedded")
+        ran = wedgehog("run", *files, *options, "--network=embedded", JOBS)
         assert "Traceback" not in ran.stderr, ran.stderr
         with (tmp_path / "runs" / "latest" / "summary.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
