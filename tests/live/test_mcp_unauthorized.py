@@ -47,10 +47,13 @@ def test_an_agent_passes_that_tells_of_a_refusal_and_fails_if_it_never_ends(wedg
     """A repeat helps where the refusal comes once, and never ends where it comes always."""
     agents = [word for name in AGENTS for word in ("--agent", written(tmp_path, name))]
     out = ("--out", str(tmp_path / "runs"))
-    # (The agents of one campaign share one bound of a turn: 120 s, whatever their specs say.)
-    done = wedgehog("run", *SCENARIOS, *agents, "--network", "embedded", "--turn-s", "6", "--jobs", "3", *out)
-    rows = pd.read_csv(tmp_path / "runs" / "latest" / "summary.csv", keep_default_na=False)
-    red = {(row.agent, row.scenario.rpartition("-")[2]): row.violated for row in rows.itertuples()}
+    for turn_s in ("6", "24"):  # (on a busy machine an agent makes too few requests in the first)
+        # The agents of one campaign share one bound of a turn: 120 s, whatever their specs say.
+        done = wedgehog("run", *SCENARIOS, *agents, "--network=embedded", "--turn-s", turn_s, "--jobs=3", *out)
+        rows = pd.read_csv(tmp_path / "runs" / "latest" / "summary.csv", keep_default_na=False)
+        red = {(row.agent, row.scenario.rpartition("-")[2]): row.violated for row in rows.itertuples()}
+        if "tool_refusal_bound" in red["repeats", "start"]:
+            break
     assert "tool_refusal_bound" in red["repeats", "start"] and "tool_refusal_bound" not in red["waits", "start"], red
     assert {key: bool(violated) for key, violated in red.items()} == {
         ("sound", "once"): False,
