@@ -54,9 +54,10 @@ AGENT = """
     def stubborn(message, **given):
         if message != "sleep": return "awake"
         tool = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
-        pathlib.Path("up").write_text("1")
         while True:
-            try: time.sleep(60)
+            try:
+                pathlib.Path("up").write_text("1")
+                time.sleep(60)
             except KeyboardInterrupt: pass
 
     class Agent:

@@ -20,8 +20,8 @@ ECHO = """
 
 SLEEPER = """
     import os, pathlib, sys, time
-    pathlib.Path("up").write_text(str(os.getpid()))
     try:
+        pathlib.Path("up").write_text(str(os.getpid()))
         time.sleep(60)
     except KeyboardInterrupt:
         print("interrupted", flush=True)
@@ -212,6 +212,7 @@ async def test_an_abort_is_a_ctrl_c_to_the_whole_group(spec_of, place):
                "time.sleep(60)"
         child = subprocess.Popen([sys.executable, "-c", tool])
         try:
+            pathlib.Path("ready").write_text("1")
             child.wait()
         except KeyboardInterrupt:
             child.wait()
@@ -221,6 +222,7 @@ async def test_an_abort_is_a_ctrl_c_to_the_whole_group(spec_of, place):
     async with open_agent(spec_of(code), place) as session:
         turn = asyncio.create_task(session.say("x", first=True))
         await until(place.cwd / "up")
+        await until(place.cwd / "ready")
         await session.abort()
         outcome = await turn
         assert (outcome.answer, outcome.exit_code, outcome.ended) == ("stopped\n", 130, "aborted")
