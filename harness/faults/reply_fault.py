@@ -60,6 +60,8 @@ class ReplyFault(Fault):
     """It changes only a reply that calls a tool."""
     ends_body: ClassVar[bool] = False
     """The body ends properly before the reply does: by its end alone the reply seems complete."""
+    leaves_words: ClassVar[bool] = False
+    """The words and tool calls of the reply are as they would be without it."""
 
     counts_events: ClassVar[bool] = False
     """It changes one event of a stream, which its trigger names; `phase: middle` is the one behind half of them."""
@@ -82,3 +84,8 @@ class ReplyFault(Fault):
 def end_the_body(edits: Iterable[str]) -> bool:
     """Whether one of these edits of a stream, each named as its fault, ends the body before the reply."""
     return any(getattr(registered("reply").get(name), "ends_body", False) for name in edits)
+
+
+def leave_the_words(edits: Iterable[str]) -> bool:
+    """Whether each of these edits leaves the words and tool calls of the reply as they were."""
+    return all(getattr(registered("reply").get(name), "leaves_words", False) for name in edits)

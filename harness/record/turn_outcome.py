@@ -223,7 +223,7 @@ def _may_be_last_words(turn: Turn, answer: str) -> bool:
 def _is_last_reply(turn: Turn, answer: str) -> bool:
     """Whether the last reply came whole, and its words are shown: a refusal after a retry, for example."""
     last = turn.main_calls[-1] if turn.main_calls else None
-    if last is None or last.ended is None or not last.ok or last.damaged:
+    if last is None or last.ended is None or not last.ok or (last.damaged and not last.ended.says_all):
         return False
     said, shown = plain(last.ended.text_delivered), plain(answer)
     as_it_came = said == shown or (len(said) >= CUT_TEXT_CHARS and said in shown)

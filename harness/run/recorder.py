@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.harness.faults.reply_fault import end_the_body
+from wedgehog.harness.faults.reply_fault import end_the_body, leave_the_words
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.record.clock import Clock
@@ -279,6 +279,7 @@ class Recorder:
                 tokens_needed=sent.tokens_needed,
                 first_byte_s=call.first_byte_s(at),
                 damaged=bool(edited),
+                says_all=bool(edited) and leave_the_words(edited),
                 slowed=cut is not None and cut.how == "slowed",
                 headers_delivered=_headers_delivered(ended, cut),
                 quiet_s=None if cut is None or cut.quiet_s is None else round(cut.quiet_s, 3),

@@ -150,6 +150,7 @@ class CallBuilder:
         input_tokens: int = 1000,
         took_s: float = 0.1,
         damaged: bool = False,
+        says_all: bool = False,
         name: str = "shell",
         slowed: bool = False,
         headers: bool | None = None,
@@ -174,6 +175,7 @@ class CallBuilder:
                 blocks_delivered=blocks,
                 text_delivered=text,
                 damaged=damaged,
+                says_all=says_all,
                 slowed=slowed,
                 headers_delivered=headers,
                 tool_calls=tuple(

@@ -98,6 +98,7 @@ class UsageMissing(StreamEdit):
     """The reply does not say how many tokens it used; it is billed all the same."""
 
     counts_events = False
+    leaves_words = True
     edit = staticmethod(lambda event: edits.NoUsage())
 
 

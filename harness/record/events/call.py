@@ -150,6 +150,8 @@ class ReplyEnded(Event):
     """Seconds from the request to the moment the provider sent the first byte; None if no byte of the body arrived."""
     damaged: bool = False
     """Whether a fault changed its stream or body, though it may have arrived whole."""
+    says_all: bool = False
+    """Whether such a fault left its words and tool calls as they were: it took only the usage, for example."""
     slowed: bool = False
     """Whether what is missing was only late: `bytes_delivered` is the most that can have arrived by now.
 

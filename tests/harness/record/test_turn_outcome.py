@@ -377,6 +377,7 @@ def test_after_a_failure_and_a_whole_final_text_other_words_are_hidden():
         ({"stop": "refusal", "text": "No."}, "hidden"),
         ({"stop": "max_tokens"}, "truncated"),
         ({"stop": "refusal", "damaged": True}, "hidden"),
+        ({"stop": "refusal", "damaged": True, "says_all": True}, "stopped at its limit"),
     ],
 )
 def test_after_a_failure_a_whole_reply_that_is_shown_as_it_came_is_the_models_answer(reply: dict[str, Any], kind: str):
