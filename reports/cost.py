@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S
 from wedgehog.reports.campaign_folder import agent_order
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.repeats import SPENT, WAITED, cell_of, flaky, largest
@@ -160,3 +161,12 @@ def _strict(table: Iterable[RunRow]) -> list[str]:
         names = Counter(name for run in runs for name in run.strict.split(";")).most_common()
         said.append(f"{agent} {len(runs)} ({', '.join(f'{name} {times}' for name, times in names)})")
     return [f"at level strict {many(len(more), 'more run')} would fail: {'; '.join(said)}"]
+
+
+def pace(per_min: float | None, calls: int, calls_s: float) -> str:
+    """The highest rate; of a run of less than a minute it is the pace of all its calls."""
+    if per_min is None:
+        return ""
+    if calls_s >= MINUTE_S:
+        return f"peak {brief(per_min)} calls/min"
+    return f"{brief(per_min)} calls/min, at the pace of {calls:,} calls in {seconds(max(calls_s, LEAST_S))}"

@@ -81,8 +81,8 @@ def hang_ups(history: History, fired: frozenset[str], others: Sequence[OtherCall
     for slow in [_slow(it) for it in mine if _keeps_coming(it)][:1]:
         yield (
             f"The agent hung up on call {slow.call} {seconds(slow.lived_s)} after the request, while its bytes still "
-            f"arrived ({slow.bytes:,} so far, no pause above {seconds(slow.quiet_s)}): that is a timer of the whole "
-            "call, not one of inactivity."
+            f"arrived ({slow.bytes:,} so far, no pause above {seconds(slow.quiet_s)}): that is {_a_timer(fired)} of "
+            "the whole call, not one of inactivity."
         )
     if silent := [it for it in mine if not _keeps_coming(it)]:
         yield from _of_silent(silent, history.run.time_scale, fired, others)
@@ -117,13 +117,20 @@ def _inactivity(other: OtherCall, longest_s: float, scale: float, fired: frozens
     ended = "until the agent hung up" if it.hung_up else "and the agent did not hang up"
     only_here = ", ".join(f"{name!r}" for name in sorted(fired - other.fired))
     timer = f" Its timer {only_here} fired here, and there is no sign of that there." if only_here else ""
+    only_there = ", ".join(f"{name!r}" for name in sorted(other.fired - fired))
+    timer += f" There its timer {only_there} fired, which is another one." if only_there else ""
     return [
-        "It is a timer of inactivity, not of the whole call. In ",
+        f"It is {_a_timer(fired)} of inactivity, not of the whole call. In ",
         linked(other.scenario, other.address),
         f" (the same agent) call {it.call} was open for {_both(it.lived_s, other.time_scale)}, longer than the "
         f"{_both(longest_s, scale)} here, {ended}: its bytes kept arriving ({it.bytes:,}, no pause above "
         f"{seconds(it.quiet_s)}).{timer}",
     ]
+
+
+def _a_timer(fired: frozenset[str]) -> str:
+    """The only timer that fired in this run, by its name."""
+    return f"its timer {next(iter(fired))!r}, a timer" if len(fired) == 1 else "a timer"
 
 
 def _outlives(it: SlowCall, its_scale: float, longest_s: float, scale: float) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wedgehog.harness.record.error_words import uncoloured
+from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Turn
@@ -24,6 +25,8 @@ LIMIT_NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 """Words by which an agent says that it stops because of a limit of its own."""
+ENDED_BY_TIMER: Final = re.compile(r"its timer .+? fired: it (?:ended the turn|hung up) ")
+"""What the judge remarks of a timer of the spec that ended a call or a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +34,17 @@ class ErrorEnd:
     """How a turn ended that surfaced an error."""
 
     turn: int
-    exit_code: int | None
+    sign: str
+    """What a program sees of it: `exit code 1`, `HTTP 500`, `exception ValueError`; empty if there is none."""
     words: str
-    """The line that names a limit, else the last line of the error."""
+    """The line that names a limit, else the last line of the error; empty if it said nothing."""
     names_limit: bool
 
     @property
     def said(self) -> str:
         """`exit code 1, “error: breaker open”`"""
-        code = "" if self.exit_code is None else f"exit code {self.exit_code}, "
-        return f"{code}“{self.words}”"
+        words = f"“{self.words}”" if self.words else "no words"
+        return f"{self.sign}, {words}" if self.sign else words
 
 
 def error_end(history: History) -> ErrorEnd | None:
@@ -51,13 +55,25 @@ def error_end(history: History) -> ErrorEnd | None:
         if outcome_of(turn, history).kind != "answered":
             found = LIMIT_NAMED.search(_said(turn))
             words = _line_around(found) if found else _last_line(turn.end.error or turn.end.stderr or turn.end.answer)
-            return ErrorEnd(turn.number, turn.end.exit_code, one_line(words, WORDS_SHOWN), found is not None)
+            return ErrorEnd(turn.number, _sign(turn.end), one_line(words, WORDS_SHOWN), found is not None)
     return None
 
 
-def limits(history: History, others: Sequence[tuple[str, str, ErrorEnd]]) -> Iterator[Sentence]:
-    """Whether the agent's words name a limit, and the calls after them; `others`: agent, address, end of the turn."""
+def _sign(end: TurnEnded) -> str:
+    if end.raised:
+        return f"exception {re.split(r'[:(]', end.raised, maxsplit=1)[0]}"
+    if end.status is not None:
+        return f"HTTP {end.status}"
+    return "" if end.exit_code is None else f"exit code {end.exit_code}"
+
+
+def limits(history: History, remarks: Sequence[str], others: Sequence[tuple[str, str, ErrorEnd]]) -> Iterator[Sentence]:
+    """The limits that the agent's words name, the calls after them, and its timers that ended something.
+
+    `remarks`: the judge's; `others`: agent, address and end of the turn.
+    """
     yield from _its_words(history)
+    yield from _its_timers(remarks)
     mine = error_end(history)
     if mine is None:
         return
@@ -65,10 +81,24 @@ def limits(history: History, others: Sequence[tuple[str, str, ErrorEnd]]) -> Ite
     if not (mine.names_limit or any(it[2].names_limit for it in ends)):
         return
     for agent, address, it in sorted(ends, key=lambda end: not end[2].names_limit)[:OTHERS_SHOWN]:
-        same = it.exit_code == mine.exit_code
-        tells = "the exit code is the same, so only the words tell" if same else "the exit codes and the words tell"
         here, there = f"Turn {mine.turn} ended here with {mine.said}, and in ", f" (a variant of it) with {it.said}: "
-        yield [here, linked(agent, address), f"{there}{tells} the two errors apart."]
+        yield [here, linked(agent, address), f"{there}{_apart(mine.sign, it.sign)}"]
+
+
+def _apart(here: str, there: str) -> str:
+    """What tells two ends with different words apart."""
+    if not (here and there):
+        return "only the words tell the two ends apart."
+    if here == there:
+        return f"both are {here}, so only the words tell the two ends apart."
+    return f"{here} against {there} tells the two ends apart, and so do the words."
+
+
+def _its_timers(remarks: Sequence[str]) -> Iterator[str]:
+    fired = [it for it in remarks if ENDED_BY_TIMER.search(it)]
+    yield from (f"A timer of its own: {it}." for it in fired)
+    if not fired:
+        yield "No timer of its own is known to have ended a call or a turn."
 
 
 def _its_words(history: History) -> Iterator[str]:
@@ -82,7 +112,7 @@ def _its_words(history: History) -> Iterator[str]:
         yield f"Its words at the end of {turn}{code} name a limit: “{words}”."
         yield f"After them came {many(len(after) - recovery, 'call')}, and {recovery} of the recovery message."
         return
-    yield "Its words name no breaker and no limit of attempts, rounds or cost; its timers stand in “What happened”."
+    yield "Its words name no breaker and no limit of attempts, rounds or cost."
 
 
 def _said(turn: Turn) -> str:
@@ -90,7 +120,7 @@ def _said(turn: Turn) -> str:
 
 
 def _last_line(said: str) -> str:
-    return next((it for it in reversed(uncoloured(said).splitlines()) if it.strip()), "nothing")
+    return next((it for it in reversed(uncoloured(said).splitlines()) if it.strip()), "")
 
 
 def _masked(words: str) -> str:

@@ -14,6 +14,7 @@ from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
 from wedgehog.reports.cost import LOWER_BOUNDS
 from wedgehog.reports.database_use import backends, database
+from wedgehog.reports.granted_time import granted
 from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.tool_words import errors_among, for_unended, ran, tokens, unended
 from wedgehog.reports.words import count, many, money, one_line, seconds
@@ -32,16 +33,8 @@ def facts(history: History) -> list[str]:
     folds = (
         *(said.lost_calls, said.retries, said.streaks, said.refusals, said.models, said.scripted),
         *(said.rate, said.cut_short, said.background, said.continuations, said.stops, said.hangs, said.grants),
-        *(
-            said.after_the_stop,
-            said.stray,
-            said.tools,
-            said.database,
-            said.links,
-            said.answers,
-            said.context,
-            said.delays,
-        ),
+        *(said.after_the_stop, said.stray, said.tools, said.database, said.links, said.answers, said.context),
+        said.delays,
     )
     return [sentence for fold in folds for sentence in fold()]
 
@@ -180,18 +173,7 @@ class _Narrative:
             yield f"At the deadline of {names.get(seen.turn, seen.turn)}, {one_line(seen.says, 300)}."
 
     def grants(self) -> Iterator[str]:
-        """How long the harness waited for a first request, if that is more than its bound."""
-        missed = [(turn, turn.start_missed) for turn in self.history.turns if turn.start_missed is not None]
-        waits = [it.at_s - turn.stimulus.at_s for turn, it in missed if turn.stimulus is not None]
-        if not waits or max(waits) <= missed[0][1].bound_s:
-            return
-        shortest, longest = seconds(min(waits)), seconds(max(waits))
-        span = longest if shortest == longest else f"{shortest} to {longest}"
-        yield (
-            f"The harness stopped waiting for a first request {span} after the message, in {many(len(waits), 'turn')}: "
-            f"{missed[0][1].bound_s:g} s is the bound, and the rest it grants for being late itself (1 s at least) and "
-            "for waits for a processor."
-        )
+        yield from granted(self.history)
 
     def after_the_stop(self) -> Iterator[str]:
         """Requests after a deadline or a kill. `no_spend_after_abort` reports those after an abort or a hang-up."""
@@ -250,7 +232,7 @@ class _Narrative:
             yield f"The agent waited {seconds(waited.agent_s)} for a processor in total."
         scale = self.history.run.time_scale if self.history.first(RunStarted) else 1.0
         if scale != 1:
-            yield f"The scenario's durations were divided by {scale:g}; all times shown are real times."
+            yield f"The scenario's durations were divided by {scale:g}; times are real unless marked as the scenario's."
 
 
 def _some(sentences: Sequence[str], noun: str) -> Iterator[str]:

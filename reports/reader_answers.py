@@ -1,6 +1,7 @@
 """What a reader asks first of any run, answered in one place: a list of short answers beside their questions."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.run import AgentStarted, ConnectionsWatched, HostRefused
-from wedgehog.harness.record.events.service import ToolAsked
+from wedgehog.harness.record.events.service import PageAsked, ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import StoredRun
@@ -94,7 +95,11 @@ class _Answers:
     def times(self) -> Iterator[str]:
         """Both times from the message, which the user knows, and from the first request, which tables count from."""
         failed = first_error(self.history)
-        yield f"First error: {_since(failed)}." if failed else "First error: the user saw none of the agent's own."
+        if failed is None and (turn := _told_its_stop(self.history)) is not None and turn.end is not None:
+            words = one_line(turn.end.error, 120)
+            yield f"First error: none but what it said of its user's stop, at the end of {turn}: “{words}”."
+        else:
+            yield f"First error: {_since(failed)}." if failed else "First error: the user saw none of the agent's own."
         tries = [turn for turn in self.history.turns if turn.recovery]
         answered = next((it for it in tries if outcome_of(it, self.history).kind == "answered"), None)
         if answered is not None:
@@ -115,13 +120,17 @@ class _Answers:
         yield from exits_compared(mine, self.others.exits if mine is not None else [])
 
     def limits(self) -> Iterator[Sentence]:
-        yield from limits(self.history, self.others.errors if error_end(self.history) is not None else [])
+        others = self.others.errors if error_end(self.history) is not None else []
+        yield from limits(self.history, self.run.judgement.remarks, others)
 
     def kept(self) -> Iterator[str]:
         if not (pairs := compared(self.history)):
             return
         if not (removed := removals(self.history)):
-            yield f"Nothing was removed: each of {many(pairs, 'later request')} carried what the one before it carried."
+            lost = [use.token for use in tool_calls(self.history) if not use.results]
+            but = f"; the results of {named(lost)} were never in one" if lost else ""
+            requests = many(pairs, "later request")
+            yield f"Nothing was removed: each of {requests} carried what the one before it carried{but}."
         yield from (f"{it[0].upper()}{it[1:]}." for it in removed)
         if any(call.main and call.arrived.open_calls is None for call in self.history.calls):
             yield "Only results and messages were compared: tool calls without a result were not recorded in this run."
@@ -192,6 +201,18 @@ class _Answers:
                 f"Of {many(len(unseen), 'tool call')} no run was reported, as only the harness's own commands and "
                 f"tools report theirs; later requests carry a result of {carried:,} of them.{only}"
             )
+            yield from self._pages()
+
+    def _pages(self) -> Iterator[str]:
+        """The pages that its own tools asked for, which is a sign of their runs."""
+        asked = Counter(event.path for event in self.history.of(PageAsked))
+        named_ = [
+            f"{one_line(path, 60)} {times} times" if times > 1 else one_line(path, 60) for path, times in asked.items()
+        ]
+        if asked:
+            more = f" and {len(named_) - IDS_SHOWN:,} more" if len(named_) > IDS_SHOWN else ""
+            once = ", once each" if max(asked.values()) == 1 and len(asked) > 1 else ""
+            yield f"Its tools asked our page server for {', '.join(named_[:IDS_SHOWN])}{more}{once}."
 
     # ---- hosts
 
@@ -226,6 +247,12 @@ def _connections(history: History) -> Iterator[str]:
         f"Looked for in {many(watched.looks, 'look')}, one every {watched.every_s:g} s: a shorter connection can be "
         "missed. A spec with `hosts` would show each name that it asks for."
     )
+
+
+def _told_its_stop(history: History) -> Turn | None:
+    """The first turn that its user stopped and that ended with words of an error."""
+    stopped = (turn for turn in history.turns if turn.stopped is not None and not turn.recovery)
+    return next((turn for turn in stopped if turn.end is not None and turn.end.error.strip()), None)
 
 
 def _since(turn: Turn) -> str:

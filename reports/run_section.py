@@ -11,12 +11,12 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import BODIES, StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, WORST_FIRST, Verdict
+from wedgehog.harness.record.verdict import WORST_FIRST, Verdict
 from wedgehog.harness.record.views import Turn
 from wedgehog.reports.call_table import call_table
 from wedgehog.reports.calls import fault_words
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.cost import cost_words, notes
+from wedgehog.reports.cost import cost_words, notes, pace
 from wedgehog.reports.database_use import database
 from wedgehog.reports.event_list import VIOLATING, ListedEvents, event_list, listed, violations
 from wedgehog.reports.history_numbers import first_error
@@ -30,6 +30,7 @@ from wedgehog.reports.rows import row
 from wedgehog.reports.run_files import files
 from wedgehog.reports.sister_runs import SisterRuns
 from wedgehog.reports.timeline_svg import event_id, timeline_figure
+from wedgehog.reports.unjudged_turns import with_reason
 from wedgehog.reports.what_ran import what_ran
 from wedgehog.reports.words import brief, count, many, money, one_line, seconds
 
@@ -120,8 +121,8 @@ class _PlayedRun:
     def _stats(self) -> Markup:
         said = row(self.run, self.campaign, self.campaign.numbers[self.run.folder])
         refused = f"{said.refused_calls:,} refused" if said.refused_calls else ""
-        took = "" if said.calls_s is None else f"in {seconds(said.calls_s)}"
-        peak = "" if said.peak_calls_per_min is None else f"peak {brief(said.peak_calls_per_min)} calls/min"
+        took = "" if said.calls_s is None else f"paid ones within {seconds(said.calls_s)}"
+        peak = pace(said.peak_calls_per_min, said.paid_calls or 0, said.calls_s or 0.0)
         parts = [
             ("paid calls", count(said.paid_calls), ", ".join(part for part in (refused, took) if part)),
             ("tokens billed", brief(said.tokens_billed), f"{brief(said.tokens_delivered)} delivered"),
@@ -179,8 +180,8 @@ class _PlayedRun:
             if one.status in VIOLATING
         ]
         table = html_table(_INVARIANT, lines, class_="stacked") if lines else None
-        held = [f"{one.name} ({one.says})" if one.says else one.name for one in verdicts if one.status == "pass"]
-        rest = [_unjudged(one) for one in verdicts if one.status == "nothing"]
+        held = [with_reason(one, self.history) for one in verdicts if one.status == "pass"]
+        rest = [with_reason(one, self.history) for one in verdicts if one.status == "nothing"]
         return _titled("Invariants", table, _named("Passed", held), _named("Nothing to judge", rest))
 
     def _found(self, verdict: Verdict) -> list[Event]:
@@ -266,10 +267,6 @@ def _why_and_fix(verdict: Verdict) -> object:
     if not verdict.fix:
         return verdict.says
     return tag("div", verdict.says, tag("p", tag("strong", "Fix: "), verdict.fix, class_="soft"))
-
-
-def _unjudged(verdict: Verdict) -> str:
-    return verdict.name + (f" ({verdict.says})" if verdict.says not in ("", NOTHING_TO_JUDGE) else "")
 
 
 def _at(event: Event) -> str:

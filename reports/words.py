@@ -87,9 +87,10 @@ def money(usd: float | None) -> str:
 
 
 def seconds(number: float | None) -> str:
-    """60.0021 → `60.0 s`, 0.043 → `43 ms`."""
+    """60.0021 → `60.0 s`, 0.043 → `43 ms`; first rounded to the four decimals of a table, so that both say the same."""
     if number is None:
         return NONE
+    number = round(number, 4)
     if number == 0:
         return "0 s"
     if number < 0.0995:

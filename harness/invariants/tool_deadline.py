@@ -26,8 +26,11 @@ class _Use:
     @property
     def took(self) -> str:
         """`took 2.1 s`, or how long it had run without an end when its turn was over."""
-        ended = any(self.end is end for end in (*self.use.done, *self.use.results))
-        return f"took {self.took_s:.1f} s" if ended else f"had not ended after {self.took_s:.1f} s"
+        if any(self.end is end for end in self.use.done):
+            return f"took {self.took_s:.1f} s"
+        carried = any(self.end is end for end in self.use.results)
+        by_requests = f"took {self.took_s:.1f} s from its reply to the request with its result"
+        return by_requests if carried else f"had not ended after {self.took_s:.1f} s"
 
 
 @invariant("tool_deadline")

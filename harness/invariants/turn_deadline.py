@@ -29,8 +29,19 @@ def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
     found = together(_judge(history, turn, turn_s) for turn in history.turns)
     if found.status != "pass":
         return found
-    slowest = max((_took_s(history, turn) for turn in history.turns if turn.stopped is None), default=0.0)
-    return passed(f"the slowest turn took {slowest:.1f} s, {turn_s:.1f} s allowed")
+    return passed(_slowest(history, turn_s))
+
+
+def _slowest(history: History, turn_s: float) -> str:
+    """Of the turns that their user did not stop; short times in milliseconds."""
+    judged = [turn for turn in history.turns if turn.stopped is None]
+    longest = max(judged, key=lambda turn: _took_s(history, turn), default=None)
+    took_s = 0.0 if longest is None else _took_s(history, longest)
+    took = f"{took_s:.1f} s" if took_s >= 0.95 else f"{took_s * 1000:.0f} ms"
+    which = "the slowest turn" if len(judged) == len(history.turns) else "the slowest turn that was not stopped"
+    exit_s = 0.0 if longest is None else (longest.duration_s or 0.0) - took_s
+    without = f" without the {exit_s * 1000:.0f} ms that it always takes to exit" if exit_s >= 0.01 else ""
+    return f"{which} took {took}{without}, {turn_s:.1f} s allowed"
 
 
 def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:

@@ -212,7 +212,7 @@ def _nothing(history: History, sight: Diagnosis, turn: int) -> str:
     if not sight.processes:
         return UNSEEN
     asked = f"its last call, {calls[-1].number}, {_ended(calls[-1])}" if calls else "no request came in this turn"
-    return f"no call, no tool and no connection was open; {asked}"
+    return f"no call, no tool and no connection to the model or a tool was open; {asked}"
 
 
 def _ended(call: Call) -> str:

@@ -108,7 +108,7 @@ def test_a_thread_that_waits_for_what_will_never_come_is_found(hung: dict[str, S
     if kept["stacks"][0]["why_not"]:
         pytest.skip(f"another's memory may not be read here: {kept['stacks'][0]['why_not']}")
     assert seen.says in (
-        "no call, no tool and no connection was open; its last call, 1, was answered whole; "
+        "no call, no tool and no connection to the model or a tool was open; its last call, 1, was answered whole; "
         f"thread MainThread in mine.py:9 {function}"
         for function in ("wait", "Condition.wait")  # as the version of py-spy has it
     )

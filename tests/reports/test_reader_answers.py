@@ -99,7 +99,8 @@ def test_a_reply_whose_tool_calls_were_thrown_away_is_a_removal(campaign: Campai
     dropped = _list(campaign, _tools({"open_calls": (), "turns_seen": (1, 2)}))
     assert "Request 2.1.1 (call 2) carried neither tool call 1.1.1, 1.1.2 nor a result of it." in dropped
     old = _list(Campaign(campaign.folder.parent / "old"), _tools({"turns_seen": (1, 2)}))
-    assert "Nothing was removed: each of 1 later request carried what the one before it carried." in old
+    assert "Nothing was removed: each of 1 later request carried what the one before it carried; " in old
+    assert "; the results of 1.1.1, 1.1.2 were never in one." in old
     assert "tool calls without a result were not recorded in this run" in old
 
 
@@ -218,7 +219,8 @@ def test_other_words_for_a_limit_are_known(campaign: Campaign, words: str):
 def test_a_limit_that_the_agent_names_is_quoted_with_the_calls_after_it(campaign: Campaign):
     """And where none is named, that is said."""
     said = _list(campaign, storm(2, "a"))
-    assert "Its words name no breaker and no limit of attempts, rounds or cost; its timers stand in" in said
+    assert "Its words name no breaker and no limit of attempts, rounds or cost." in said
+    assert "No timer of its own is known to have ended a call or a turn." in said
 
     def tell(telling: Telling) -> None:
         telling.start("s", "a")

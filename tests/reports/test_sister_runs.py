@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.record.events.call import HungUp, OpenToolCall, ReplyEnded, ToolCallOffered, ToolResult
-from wedgehog.harness.record.events.turn import AbortSent
+from wedgehog.harness.record.events.turn import AbortSent, TurnEnded
 from wedgehog.reports import write_folder
 
 from .conftest import Campaign, Tell, Telling, judgement
@@ -202,7 +202,10 @@ def fails(agent: str, words: str, exit_code: int = 1) -> Tell:
 
 @pytest.mark.parametrize(
     ("exit_code", "tells"),
-    [(1, "the exit code is the same, so only the words tell"), (4, "the exit codes and the words tell")],
+    [
+        (1, "both are exit code 1, so only the words tell the two ends apart."),
+        (4, "exit code 1 against exit code 4 tells the two ends apart, and so do the words."),
+    ],
 )
 def test_a_breakers_error_is_compared_with_that_of_a_variant_without_one(
     campaign: Campaign, exit_code: int, tells: str
@@ -211,10 +214,36 @@ def test_a_breakers_error_is_compared_with_that_of_a_variant_without_one(
     campaign.run(judgement("storm", "fixed"), fails("fixed", "error: breaker open, giving up", exit_code))
     says = (
         "Turn 1 ended here with exit code 1, “error: LLM idle timeout”, and in [fixed](#run-2) (a variant of it) "
-        f"with exit code {exit_code}, “error: breaker open, giving up”: {tells} the two errors apart."
+        f"with exit code {exit_code}, “error: breaker open, giving up”: {tells}"
     )
     assert says in answers_of(campaign, "storm", "buggy")
     assert "and in [buggy](#run-1) (a variant of it) with exit code 1" in answers_of(campaign, "storm", "fixed")
+
+
+def over_http(agent: str, status: int, words: str = "", answer: str = "") -> Tell:
+    def tell(telling: Telling) -> None:
+        telling.start("storm", agent)
+        telling.message(1)
+        call = telling.request(1)
+        telling.accept(call)
+        telling.stalled(call, 2.0)
+        telling.history.add(
+            TurnEnded(turn=1, ended="by itself", answer=answer, error=words, exit_code=None, status=status, raised=None)
+        )
+
+    return tell
+
+
+def test_the_end_of_a_service_is_compared_by_its_status_and_not_by_an_exit_code(campaign: Campaign):
+    """A service has no exit code; one that said nothing has no words to quote."""
+    campaign.run(judgement("storm", "fixed-report"), over_http("fixed-report", 200))
+    campaign.run(judgement("storm", "fixed"), over_http("fixed", 500, "stopped at a limit of my own"))
+    campaign.run(judgement("storm", "mild"), over_http("mild", 500, "it broke"))
+    said = answers_of(campaign, "storm", "fixed-report")
+    assert "Turn 1 ended here with HTTP 200, no words, and in [fixed]" in said
+    assert "with HTTP 500, “stopped at a limit of my own”: HTTP 200 against HTTP 500 tells the two ends apart" in said
+    assert "both are HTTP 500, so only the words tell" in answers_of(campaign, "storm", "mild")
+    assert "exit code" not in said
 
 
 def test_two_plain_errors_or_the_same_words_are_not_compared(campaign: Campaign):
@@ -232,3 +261,15 @@ def test_a_sister_whose_record_can_not_be_read_is_left_out(campaign: Campaign):
     (other / "history.jsonl").write_text("broken\n")
     (other / "facts.json").unlink(missing_ok=True)
     assert UNTOLD in answers_of(campaign, "stalls", "a")
+
+
+def test_each_of_two_timers_is_named_where_it_fired(campaign: Campaign):
+    """One of silence here and one of the whole call there are not one timer that is both."""
+    silence = "turn 1: its timer 'idle' (60 s; here 2 s) fired: it hung up on call 1.1.1 after 2.00 s"
+    whole = "turn 1: its timer 'total' (120 s; here 3 s) fired: it hung up on call 1.1.1 after 3.00 s"
+    campaign.run(judgement("stalls", "a", remarks=(silence,)), silent())
+    campaign.run(judgement("trickles", "a", remarks=(whole,)), trickle(3.0, 0.4, hangs_up=True))
+    here, there = answers_of(campaign, "stalls", "a"), answers_of(campaign, "trickles", "a")
+    assert "It is its timer 'idle', a timer of inactivity, not of the whole call." in here
+    assert "There its timer 'total' fired, which is another one." in here
+    assert "that is its timer 'total', a timer of the whole call, not one of inactivity." in there

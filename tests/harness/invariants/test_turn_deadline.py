@@ -1,5 +1,7 @@
 """A turn ends in time."""
 
+import re
+
 import pytest
 
 from wedgehog.harness.invariants import check
@@ -242,3 +244,17 @@ def test_a_turn_that_never_ends_after_its_abort_is_red(aborted_after_s: float, s
     verdict = check("turn_deadline", tell.seal())
     assert verdict.status == status
     assert status != "fail" or "after its abort" in verdict.says
+
+
+def test_the_slowest_turn_is_said_in_milliseconds_and_without_what_it_leaves_out():
+    """`0.0 s` would contradict the table of turns, which counts stopped turns and the agent's exit."""
+    tell = HistoryBuilder(exit_s=0.5)
+    tell.message()
+    tell.ask(1)
+    tell.abort().end("", ended="aborted", exit_code=130)
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=0.06)
+    tell.wait(0.3)
+    says = check("turn_deadline", tell.end().seal(), turn_s=10).says
+    stated = re.fullmatch(r"the slowest turn that was not stopped took (\d+) ms without the 3\d\d ms that it .*", says)
+    assert stated is not None and 50 <= int(stated[1]) <= 100

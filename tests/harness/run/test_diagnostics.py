@@ -112,7 +112,7 @@ def test_a_tool_that_was_killed_with_its_agent_is_waited_for_by_nobody():
     (token,) = tell.reply(tell.ask(1), tools=[True])
     tell.starts(token)
     tell.kill().message()
-    assert said(tell, sight()).startswith("no call, no tool and no connection was open")
+    assert said(tell, sight()).startswith("no call, no tool and no connection to the model or a tool was open")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_tool_that_was_killed_with_its_agent_is_waited_for_by_nobody():
         ),
         (
             sight(a_peer("channel")),
-            "no call, no tool and no connection was open; no request came in this turn",
+            "no call, no tool and no connection to the model or a tool was open; no request came in this turn",
         ),
         (
             sight(processes=(a_process(), a_process(11, 10, "/bin/sleep", "600"))),

@@ -1,0 +1,128 @@
+"""What the page says in one place does not contradict what it says in another."""
+
+import re
+from html import unescape
+
+from wedgehog.harness.record.events.call import HungUp, ToolCallOffered, ToolResult
+from wedgehog.harness.record.events.service import PageAsked
+from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit
+from wedgehog.harness.record.verdict import nothing, passed
+from wedgehog.reports import write_folder
+from wedgehog.reports.words import seconds
+
+from .conftest import Campaign, Tell, Telling, judgement, plain_run, storm
+
+
+def page_of(campaign: Campaign, tell: Tell, **judged: object) -> str:
+    """The page of one run as text."""
+    campaign.run(judgement("s", "a", **judged), tell)
+    write_folder(campaign.folder)
+    page = (campaign.folder / "report.html").read_text(encoding="utf-8")
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def late(telling: Telling) -> None:
+    """A turn of which the harness waits for 9 s where 3.75 s are allowed; then an answered recovery."""
+    telling.start("s", "a", time_scale=40.0)
+    telling.message(1)
+    call = telling.later(0.3).request(1)
+    telling.accept(call)
+    telling.later(9.0).history.add(DeadlineHit(turn=1, bound_s=3.75))
+    telling.history.add(HungUp(call=call))
+    telling.end(1, ended="deadline")
+    telling.answered(2, "recovery")
+
+
+def test_an_invariant_that_did_not_judge_a_turn_says_so(campaign: Campaign):
+    """A pass for the recovery message is no word about a turn without an answer and without an error."""
+    said = page_of(campaign, late, verdicts=(passed().named("error_surfaced"), passed().named("tools_alive")))
+    why = "turn 1 was silent, which turn_deadline judges"
+    assert f"Passed : error_surfaced (judged in 1 of 2 turns: {why}); tools_alive." in said
+
+
+def test_nothing_to_judge_names_the_turns_of_which_it_says_nothing(campaign: Campaign):
+    """After a kill each message may stay without an answer and without an error."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        telling.history.add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(4711,)))
+        telling.end(1, ended="killed")
+        for turn in (2, 3):
+            telling.message(turn)
+            telling.later(9.0).history.add(DeadlineHit(turn=turn, bound_s=3.0))
+            telling.end(turn, ended="deadline")
+
+    said = page_of(campaign, tell, verdicts=(nothing().named("error_surfaced"),))
+    killed, silent = (
+        "turn 1 was killed, so it owes no error",
+        "turn 2 to turn 3 were silent, which turn_deadline judges",
+    )
+    assert f"error_surfaced (judged in 0 of 3 turns: {killed}; {silent})." in said
+
+
+def test_where_each_turn_was_judged_nothing_is_added(campaign: Campaign):
+    assert "Passed : error_surfaced." in page_of(campaign, plain_run, verdicts=(passed().named("error_surfaced"),))
+
+
+def test_a_deadline_later_than_its_bound_is_explained(campaign: Campaign):
+    """The verdict names the bound, and the event stands later."""
+    said = page_of(campaign, late)
+    assert "The harness stopped turn 1 9.00 s after its first request: 3.75 s is the bound, and the rest it" in said
+    assert "times are real unless marked as the scenario's." in said and "all times shown" not in said
+
+
+def test_equal_times_are_rounded_alike():
+    """A table rounds to four decimals before."""
+    assert seconds(0.00745001) == seconds(round(0.00745001, 4)) == seconds(round(0.007450009, 4))
+    assert seconds(0.0074996) == seconds(0.0075)
+
+
+def test_a_timer_that_ended_the_turn_is_a_limit_of_the_agents_own(campaign: Campaign):
+    """Also where its words name no limit."""
+    fired = "turn 1: its timer 'idle' (90 s; here 2 s) fired: it ended the turn after 2.11 s"
+    unfired = "no sign that its timer 'exec' (30 s; here 3 s) fired in this run"
+    said = page_of(campaign, storm(1, "a"), remarks=(fired, unfired))
+    assert f"name no breaker and no limit of attempts, rounds or cost. A timer of its own: {fired}." in said
+    assert "No timer of its own is known" not in said
+
+
+def test_words_about_the_users_own_stop_are_no_first_error_but_are_quoted(campaign: Campaign):
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        telling.history.add(AbortSent(turn=1))
+        telling.end(1, error="UserAbortError: the user stopped the turn", exit_code=130, ended="aborted")
+        telling.answered(2)
+
+    said = page_of(campaign, tell)
+    stop = "none but what it said of its user's stop, at the end of turn 1"
+    assert f"First error: {stop}: “UserAbortError: the user stopped the turn”." in said
+
+
+def test_pages_that_a_tool_asked_for_stand_beside_calls_without_a_reported_run(campaign: Campaign):
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        call = telling.request(1)
+        telling.accept(call)
+        offered = tuple(ToolCallOffered(f"1.1.{n}", "web_fetch", True) for n in (1, 2))
+        telling.whole(call, stop="tool", tool_calls=offered)
+        for path in ("/one", "/two"):
+            telling.history.add(PageAsked(path=path, status=200))
+        results = tuple(ToolResult(f"id{n}", 100, token=f"1.1.{n}") for n in (1, 2))
+        call = telling.request(1, 2, results=results)
+        telling.accept(call)
+        telling.whole(call, "Done")
+        telling.end(1, "Done")
+
+    said = page_of(campaign, tell)
+    assert (
+        "later requests carry a result of 2 of them. Its tools asked our page server for /one, /two, once each." in said
+    )
+
+
+def test_a_rate_of_less_than_a_minute_is_a_pace(campaign: Campaign):
+    """No minute with so many calls was measured."""
+    said = page_of(campaign, storm(4, "a"))
+    assert "24 calls/min, at the pace of 4 calls in 10.0 s" in said and "peak" not in said.partition("Invariants")[0]
