@@ -9,7 +9,15 @@ from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.matrix import NumberedRun
-from wedgehog.reports.result_category import ATTENTION, ResultCategory, agent_name, result_category, run_badge
+from wedgehog.reports.result_category import (
+    ATTENTION,
+    WORST_FIRST,
+    ResultCategory,
+    agent_name,
+    alike,
+    result_category,
+    run_badge,
+)
 from wedgehog.reports.run_section import anchor, run_section
 from wedgehog.reports.sister_runs import SisterRuns
 from wedgehog.reports.words import one_line
@@ -24,8 +32,6 @@ OPEN_AT_MOST = 5
 SECTIONS_BYTES = 4_000_000
 ROWS_BYTES = 2_500_000
 """The sizes of all sections and of all rows, so that a page of 10,000 runs stays below 10 MB."""
-
-WORST_FIRST: tuple[ResultCategory, ...] = (*("failed", "error", "inconclusive", "known", "shown", "passed", "skipped"),)
 
 UNLISTED: tuple[ResultCategory, ...] = ("shown", "passed", "skipped")
 """Results that a large campaign counts and does not list."""
@@ -61,7 +67,7 @@ class AllRuns:
             return self.ordered
         first: dict[object, NumberedRun] = {}
         for number, run in self.ordered:
-            first.setdefault(_alike(run), (number, run))
+            first.setdefault(alike(run.judgement), (number, run))
         return list(first.values())
 
     @cached_property
@@ -131,12 +137,6 @@ class AllRuns:
             self.campaign.place(run.folder),
         )
         return line(_HEADS, cells, id_=anchor(number))
-
-
-def _alike(run: StoredRun) -> object:
-    """What repeats that ended alike have in common."""
-    judged = run.judgement
-    return judged.scenario, judged.agent, result_category(judged), judged.verdict, judged.violated
 
 
 def _rank(run: StoredRun) -> tuple[int, bool]:

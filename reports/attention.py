@@ -4,16 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.groups import grouped
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.matrix import NumberedRun, RunAddress
-from wedgehog.reports.result_category import ATTENTION, attention_heading, result_category, run_badge
+from wedgehog.reports.result_category import ATTENTION, alike, attention_heading, result_category, run_badge
 from wedgehog.reports.words import many, one_line
 
 LINES = 3
 SHOWN = 25
-"""So many runs are in the list; the others follow below it, run by run."""
+"""So many cards are in the list; the runs of the others follow below it, run by run."""
 WORDS = 220
 IN_WORDS = {
     "inconclusive": "not decided (inconclusive)",
@@ -97,10 +97,12 @@ def _nothing_wrong(campaign: StoredCampaign) -> Markup | None:
 
 
 def attention_list(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: RunAddress) -> Markup | None:
-    """The runs that need attention, with reason and replay command; then the unfinished ones."""
-    items = [_look(run, address(number)) for number, run in runs[:SHOWN]]
-    if len(runs) > SHOWN:
-        items.append(tag("li", f"{len(runs) - SHOWN:,} more, run by run below", class_="unfinished"))
+    """The runs that need attention, repeats that ended alike as one, with reason and replay; then unfinished ones."""
+    played = Counter((it.judgement.scenario, it.judgement.agent) for it in campaign.runs)
+    cards = list(grouped(runs, lambda pair: alike(pair[1].judgement)).values())
+    items = [_look(card, played, address) for card in cards[:SHOWN]]
+    if left := sum(map(len, cards[SHOWN:])):
+        items.append(tag("li", f"{left:,} more, run by run below", class_="unfinished"))
     for lost in campaign.unfinished[:SHOWN]:
         words = (tag("strong", campaign.place(lost.folder)), tag("p", f"Unfinished: {lost.why}"))
         items.append(tag("li", words, class_="unfinished"))
@@ -110,13 +112,17 @@ def attention_list(campaign: StoredCampaign, runs: Sequence[NumberedRun], addres
     return tag("section", title, tag("ul", items, class_="plain attention"))
 
 
-def _look(run: StoredRun, link: str) -> Markup:
+def _look(card: Sequence[NumberedRun], played: Mapping[tuple[str, str], int], address: RunAddress) -> Markup:
+    """One card for repeats that ended alike, by the first of them."""
+    number, run = card[0]
     judged = run.judgement
+    of = played[judged.scenario, judged.agent]
     return tag(
         "li",
-        run_badge(run, link),
+        run_badge(run, address(number)),
         " ",
         tag("strong", f"{judged.scenario}, {judged.agent}"),
+        f" ({len(card)} of {of} repeats)" if of > 1 else None,
         tag("p", judged.says or ", ".join(judged.violated)),
         tag("p", f"Expected: {judged.expected}", class_="soft") if judged.expected else None,
         tag("pre", judged.replay) if judged.replay else None,

@@ -1,4 +1,4 @@
-"""summary.md: a short page for the summary of a CI job. All words of agents are escaped."""
+"""summary.md: a short page for the summary of a CI job, worst first. All words of agents are escaped."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,8 +6,9 @@ from pathlib import Path
 
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import notes, numbers, shares, total_words
+from wedgehog.reports.groups import grouped
 from wedgehog.reports.repeats import folded
-from wedgehog.reports.result_category import SIGNS, result_category, tally
+from wedgehog.reports.result_category import ATTENTION, SIGNS, WORST_FIRST, alike, result_category, tally
 from wedgehog.reports.rows import RunRow
 from wedgehog.reports.totals import bounds, side_by_side
 from wedgehog.reports.words import one_line
@@ -21,6 +22,12 @@ HEAD = (
 def write(campaign: StoredCampaign, table: Sequence[RunRow], path: Path) -> None:
     """Write summary.md."""
     path.write_text("\n".join(_lines(campaign, table)) + "\n", encoding="utf-8")
+
+
+LINES = 60
+"""The page has at most so many lines; the table of results gets what the other parts leave."""
+NOTES, SHARES, SIDES, REASONS, UNFINISHED = 2, 4, 6, 5, 2
+"""So many of each other part are in the page."""
 
 
 _BREAK = "\u200b"
@@ -57,24 +64,41 @@ def _lines(campaign: StoredCampaign, table: Sequence[RunRow]) -> Iterator[str]:
     yield ""
     yield f"**{tally((row.standing for row in table), len(campaign.unfinished))}**, {total_words(table)}."
     yield ""
+    rows = sorted(folded(table), key=lambda row: WORST_FIRST.index(row.standing))
+    below = "\n".join(_below(campaign, table, rows)).split("\n")  # a replay is a line of its own
     if table:
         yield _line(HEAD)
         yield _line(["---"] * len(HEAD))
-        rows = folded(table)
-        yield from (_line(_cells(row)) for row in rows)
+        yield from _first((_line(_cells(row)) for row in rows), LINES - len(below) - 9, "results")
         yield ""
-        for note in notes(rows):
-            yield from (escaped(note), "")
+    yield from below
+
+
+def _below(campaign: StoredCampaign, table: Sequence[RunRow], rows: Sequence[RunRow]) -> Iterator[str]:
+    """What stands below the table."""
+    for note in _first((escaped(note) for note in notes(rows)), NOTES, "notes"):
+        yield from (note, "")
     if lines := shares(table):
-        yield from (f"- {escaped(line)}" for line in lines)
+        yield from _first((f"- {escaped(line)}" for line in lines), SHARES, "such lines")
         yield ""
     if together := list(side_by_side(campaign)):
-        yield from (f"{'  ' * depth}- {escaped(line)}" for depth, line in together)
-        yield from (f"- {escaped(line)}" for line in bounds(campaign))
+        sides = [f"{'  ' * depth}- {escaped(line)}" for depth, line in together]
+        yield from _first([*sides, *(f"- {escaped(line)}" for line in bounds(campaign))], SIDES, "such lines")
         yield ""
-    yield from _unexpected(campaign)
-    for run in campaign.unfinished:
-        yield f"- unfinished: {escaped(campaign.place(run.folder))}: {escaped(run.why)}"
+    yield from _first(_unexpected(campaign), REASONS, "results that were not expected")
+    lost = (f"- unfinished: {escaped(campaign.place(run.folder))}: {escaped(run.why)}" for run in campaign.unfinished)
+    yield from _first(lost, UNFINISHED, "unfinished runs")
+
+
+def _first(lines: Iterable[str], most: int, noun: str) -> Iterator[str]:
+    """The first lines, and how many more there are."""
+    every = list(lines)
+    left = len(every) - most
+    # One line too many is shown, since the line in its place would be as long.
+    yield from every if left <= 1 else every[:most]
+    if left > 1:
+        yield ""
+        yield f"… and {left:,} more {noun}; report.html and summary.csv hold all."
 
 
 def _line(cells: Iterable[str]) -> str:
@@ -89,10 +113,10 @@ def _cells(row: RunRow) -> Sequence[str]:
 
 
 def _unexpected(campaign: StoredCampaign) -> Iterator[str]:
-    for run in campaign.runs:
-        judged = run.judgement
-        if result_category(judged) not in ("failed", "inconclusive", "error"):
-            continue
-        yield f"- **{escaped(judged.scenario)}, {escaped(judged.agent)}**: {escaped(judged.says)}"
-        if judged.replay:
-            yield f"  {code(judged.replay)}"
+    """Repeats that ended alike stand together, and a replay behind its result."""
+    bad = [run.judgement for run in campaign.runs if result_category(run.judgement) in ATTENTION]
+    bad.sort(key=lambda judged: WORST_FIRST.index(result_category(judged)))
+    for repeats in grouped(bad, alike).values():
+        judged, more = repeats[0], f" ({len(repeats)} repeats)" if len(repeats) > 1 else ""
+        replay = f"\n  {code(judged.replay)}" if judged.replay else ""
+        yield f"- **{escaped(judged.scenario)}, {escaped(judged.agent)}**{more}: {escaped(judged.says)}{replay}"

@@ -27,6 +27,8 @@ SIGNS: Mapping[ResultCategory, str] = {
 ATTENTION: tuple[ResultCategory, ...] = ("failed", "error", "inconclusive")
 """Categories that a person should look at."""
 
+WORST_FIRST: tuple[ResultCategory, ...] = (*("failed", "error", "inconclusive", "known", "shown", "passed", "skipped"),)
+
 LETTERS = {"pass": "P", "fail": "F", "inconclusive": "I", "error": "E", "nothing": NONE, "skipped": "S"}
 _TONES = {"pass": "passed", "fail": "failed"}
 _PLURALS = {"error": "errors", "known": "known failures", "shown": "only shown"}
@@ -36,6 +38,12 @@ _SINGULARS = {"known": "known failure", "shown": "only shown"}
 def result_category(judgement: Judgement) -> ResultCategory:
     """The category under which the run counts."""
     return _category(judgement, in_order=judgement.in_order, known=bool(judgement.known))
+
+
+def alike(judgement: Judgement) -> tuple[object, ...]:
+    """What repeats that ended alike have in common."""
+    said = (result_category(judgement), judgement.verdict, judgement.violated)
+    return (judgement.scenario, judgement.agent, *said)
 
 
 def verdict_category(judgement: Judgement) -> ResultCategory:

@@ -70,7 +70,12 @@ def test_the_action_plays_with_its_inputs_and_keeps_the_exit_code(machine: Machi
 def test_without_a_baseline_file_the_run_decides(machine: Machine):
     """The first run of a repository has none."""
     machine.program("wedgehog/bin/wedgehog", WEDGEHOG)
-    machine.run(step("Play")["run"], SCENARIOS="", AGENT="a.yaml", BASELINE="none.yaml", REPEAT="1", ARGS="", NAME="n")
+    words = {"SCENARIOS": "", "AGENT": "a.yaml", "REPEAT": "1", "ARGS": "", "NAME": "n"}
+    ran = machine.run(step("Play")["run"], **words, BASELINE="none.yaml")
+    assert ran.stdout.startswith("::warning::the baseline none.yaml does not exist, so the gate is off")
+    assert "::warning::" not in machine.run(step("Play")["run"], **words, BASELINE="").stdout
+    machine.calls.write_text("")
+    machine.run(step("Play")["run"], **words, BASELINE="none.yaml")
     assert machine.calls.read_text().strip() == "run|--agent|a.yaml|--repeat|1|--out|runs|"
 
 

@@ -254,11 +254,11 @@ def test_repeats_with_the_same_result_are_one_row(two_agents):
     write_folder(two_agents.folder)
     rows = [line for line in (two_agents.folder / "summary.md").read_text().splitlines() if line.startswith("| ")]
     assert [line.split(" | ")[1:4] for line in rows[2:]] == [
+        ["apart", "first@\u200b2", "fail 1 of 2"],
         ["alike", "first@\u200b1", "pass 2 of 2"],
         ["alike", "first@\u200b2", "pass 2 of 2"],
         ["apart", "first@\u200b1", "pass 2 of 2"],
         ["apart", "first@\u200b2", "pass 1 of 2"],
-        ["apart", "first@\u200b2", "fail 1 of 2"],
     ]
 
 

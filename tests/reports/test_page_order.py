@@ -132,9 +132,22 @@ def test_a_report_of_many_runs_keeps_no_history(campaign):
 @pytest.mark.parametrize("number", [30])
 def test_the_list_of_runs_that_need_attention_ends(campaign, number):
     """It shows the first ones and counts the others."""
-    for repeat in range(1, number + 1):
-        campaign.run(_failed("s", "x", repeat=repeat), plain_run)
+    for name in range(1, number + 1):
+        campaign.run(_failed(f"s{name}", "x"), plain_run)
     assert "5 more, run by run below" in _page(campaign)
+
+
+def test_repeats_that_ended_alike_are_one_card_of_that_list(campaign):
+    """Another result of the same scenario and agent is another card."""
+    for repeat in (1, 2, 3):
+        campaign.run(_failed("s", "x", repeat=repeat), plain_run)
+    campaign.run(_failed("s", "y", repeat=4), plain_run)
+    page = _page(campaign)
+    cards = page[page.index('class="plain attention"') : page.index("<h2>Verdicts</h2>")]
+    assert re.findall(r"<strong>(.*?)</strong> \((.*?)\)", cards) == [
+        ("s, a", "3 of 4 repeats"),
+        ("s, a", "1 of 4 repeats"),
+    ]
 
 
 def test_both_times_of_a_turn_name_where_they_begin(campaign):

@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -10,7 +11,7 @@ import pytest
 from wedgehog.harness.record.verdict import fail
 from wedgehog.reports import distributions, write_campaign, write_folder
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.markdown import code, escaped
+from wedgehog.reports.markdown import LINES, code, escaped
 from wedgehog.reports.markup import tag, text
 
 from .conftest import Telling, judgement, plain_run, storm, storm_judgement, whole_campaign
@@ -296,3 +297,22 @@ def test_the_markdown_summary_counts_and_replays(written):
     said = (written / "summary.md").read_text()
     assert "**4 passed, 1 failed, 1 skipped, 1 inconclusive" in said
     assert "`wedgehog replay runs/latest/timeout-in-mid-tool/fixed`" in said
+
+
+def test_the_markdown_summary_has_at_most_sixty_lines_and_the_worst_stand_first(campaign):
+    """What is left out is counted."""
+    for number in range(70):
+        campaign.run(judgement(f"good{number}", "a"), plain_run)
+    for number in range(15):
+        failed = judgement(f"bad{number}", "a", "fail", violated=("turn_deadline",), says="too slow")
+        campaign.run(failed, plain_run)
+        campaign.run(replace(failed, repeat=2), plain_run)
+    write_folder(campaign.folder)
+    lines = (campaign.folder / "summary.md").read_text().rstrip("\n").split("\n")
+    assert 50 <= len(lines) <= LINES
+    assert lines[6].startswith("| ✗ | bad0 |") and any(line.startswith("| ✓ | good") for line in lines)
+    assert sum(line.startswith("- **bad") for line in lines) == 5 and "- **bad0, a** (2 repeats): too slow" in lines
+    assert [line for line in lines if line.startswith("… and")] == [
+        "… and 46 more results; report.html and summary.csv hold all.",
+        "… and 10 more results that were not expected; report.html and summary.csv hold all.",
+    ]
