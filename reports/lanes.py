@@ -20,6 +20,7 @@ from wedgehog.harness.record.events.service import (
 )
 from wedgehog.harness.record.events.turn import AgentKilled, Frozen, HangSeen, Thawed, TurnEnded
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.left_working import calls_after_it_left
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, fault_words, place
@@ -157,7 +158,7 @@ def _stops(turn: Turn) -> Iterator[LaneItem]:
 
 
 def _agent(history: History) -> Iterator[LaneItem]:
-    """The agent at work on each message, until the end of the turn or its kill; and its stops."""
+    """The agent at work on each message, until the end of the turn, its kill or its last call; and its stops."""
     started = {it.pid: it for it in history.of(AgentStarted)}
     starts = [it.id for it in started.values()][:1]
     for turn in history.turns:
@@ -165,6 +166,8 @@ def _agent(history: History) -> Iterator[LaneItem]:
             continue
         over = turn.killed or turn.end
         end_s, says = over.at_s if over else _last_s(history), f"at work on {turn.in_session}"
+        if after := calls_after_it_left(turn):
+            end_s, says = max(end_s, _over_s(after[-1], history)), f"{says}, also after its front end gave up"
         yield LaneItem(turn.stimulus.at_s, end_s, "plain", says, tuple(starts))
         starts = []
     for kill in history.of(AgentKilled):

@@ -15,6 +15,7 @@ from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
 from wedgehog.reports.cost import LOWER_BOUNDS
 from wedgehog.reports.database_use import backends, database
 from wedgehog.reports.granted_time import granted
+from wedgehog.reports.left_working import worked_on
 from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.tool_words import errors_among, for_unended, ran, tokens, unended
 from wedgehog.reports.words import count, many, money, one_line, seconds
@@ -174,6 +175,7 @@ class _Narrative:
 
     def grants(self) -> Iterator[str]:
         yield from granted(self.history)
+        yield from worked_on(self.history)
 
     def after_the_stop(self) -> Iterator[str]:
         """Requests after a deadline or a kill. `no_spend_after_abort` reports those after an abort or a hang-up."""

@@ -32,7 +32,11 @@ def _said(path: Path, state: SessionState) -> str:
     else:
         held = f"a result for each of {many(len(state.calls), 'tool call')}" if state.calls else "no tool call"
     torn = "; its last record is torn" if state.torn else ""
-    status = f"its status is “{one_line(state.status, 60)}”" if state.status else "no record holds a status"
+    status = (
+        f"its status is “{one_line(state.status, 60)}”"
+        if state.status
+        else "no record holds a status, so the file can't tell whether it is running"
+    )
     return f"{when}, {one_line(path.name, 60)}: {many(state.records, 'record')}, {held}{torn}; {status}."
 
 

@@ -13,6 +13,7 @@ from wedgehog.harness.record.event_log import EventLog
 from wedgehog.harness.record.events.base import Event, from_line
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, Trouble
 from wedgehog.harness.record.events.turn import Frozen, StimulusGiven, Thawed
+from wedgehog.harness.record.left_working import asks_on
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 T = TypeVar("T")
@@ -52,7 +53,9 @@ class History(EventLog):
     @cached_property
     def cut_short(self) -> bool:
         """Whether the agent still made calls of the scenario when it was stopped, or when the history ends."""
-        stopped = any(turn.deadline is not None and turn.goes_on for turn in self.turns if not turn.recovery)
+        ends_s = self.events[-1].at_s if self.events else 0.0
+        played = [turn for turn in self.turns if not turn.recovery]
+        stopped = any((turn.deadline is not None and turn.goes_on) or asks_on(turn, ends_s) for turn in played)
         open_calls = any(call.open_after(self.watched_until) for call in self.played_calls)
         return bool(self.played_calls) and (not self.whole or stopped or open_calls)
 

@@ -85,7 +85,18 @@ def _not_due(timers: Sequence[Timeout], stamped: Sequence[str], history: History
         early = {str(turn): s for turn, s in waits.items() if s < timer.s / history.run.time_scale - STAMP_S}
         if early:
             ran = ", ".join(f"{s:.2f} s" for s in early.values())
-            yield f"{', '.join(early)}: its timer {name} was not due: after the message the agent ran for {ran} only"
+            lines = _of_earlier(timer, [turn for turn in waits if str(turn) in early], history)
+            only = f"after the message the agent ran for {ran} only{lines}"
+            yield f"{', '.join(early)}: its timer {name} was not due: {only}"
+
+
+def _of_earlier(timer: Timeout, early: Sequence[Turn], history: History) -> str:
+    """That its words stand in the output of such a turn, although their time is that of an earlier message."""
+    said = [str(turn) for turn in early if turn.end is not None and re.search(timer.says, turn.end.stderr)]
+    written = ", ".join(said)
+    return (
+        f"; its line in the output of {written} is, by its own time, a late one of an earlier message" if said else ""
+    )
 
 
 def _ran_s(turn: Turn, history: History) -> float:

@@ -5,12 +5,14 @@ from html import unescape
 
 from wedgehog.harness.record.events.call import HungUp, ToolCallOffered, ToolResult
 from wedgehog.harness.record.events.service import PageAsked
-from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit
+from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit, GaveUp
+from wedgehog.harness.record.history import read
 from wedgehog.harness.record.verdict import nothing, passed
 from wedgehog.reports import write_folder
+from wedgehog.reports.lanes import lanes
 from wedgehog.reports.words import seconds
 
-from .conftest import Campaign, Tell, Telling, judgement, plain_run, storm
+from .conftest import NONCE, Campaign, Tell, Telling, judgement, plain_run, storm
 
 
 def page_of(campaign: Campaign, tell: Tell, **judged: object) -> str:
@@ -126,3 +128,43 @@ def test_a_rate_of_less_than_a_minute_is_a_pace(campaign: Campaign):
     """No minute with so many calls was measured."""
     said = page_of(campaign, storm(4, "a"))
     assert "24 calls/min, at the pace of 4 calls in 10.0 s" in said and "peak" not in said.partition("Invariants")[0]
+
+
+def works_on(after_s: float) -> Tell:
+    """A service that asks for tools, also after its front end gave up, and a recording that ends so long after it."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a")
+        telling.message(1)
+        for step in range(1, 6):
+            call = telling.later(0.2).request(1, step)
+            telling.accept(call)
+            telling.whole(call, stop="tool", tool_calls=(ToolCallOffered(f"1.{step}.1", "work", True),))
+            if step == 3:
+                telling.history.add(GaveUp(turn=1, after_s=0.6))
+                telling.end(1, ended="gave up")
+        telling.later(after_s).message(2, kind="recovery")
+        telling.end(2, f"Yes {NONCE}2")
+
+    return tell
+
+
+def test_a_service_that_still_asked_when_the_recording_ended_has_only_a_floor_of_calls_and_cost(campaign: Campaign):
+    """And the page says what ended its loop."""
+    said = page_of(campaign, works_on(0.1))
+    assert "After its front end gave up, turn 1 went on with 2 more calls. The last reply, to call 5, asked" in said
+    assert "asked for a tool again 0.10 s before the recording ended, and its pauses lasted up to 0.20 s" in said
+    assert "≥ $" in said and "calls, tokens and cost are lower bounds" in said
+    assert "at work on turn 1, also after its front end gave up" in said
+
+
+def test_a_service_that_was_quiet_for_longer_came_to_an_end(campaign: Campaign):
+    said = page_of(campaign, works_on(3.0))
+    assert "went on with 2 more calls, the last one call 5." in said and "≥ $" not in said
+
+
+def test_the_agents_lane_reaches_to_the_last_call_of_a_service_that_works_on(campaign: Campaign):
+    folder = campaign.run(judgement("s", "a"), works_on(0.1))
+    history = read(folder / "history.jsonl")
+    agent = next(lane for lane in lanes(history) if lane.name == "agent")
+    assert agent.items[0].end_s == history.calls[-1].ended.at_s > history.turns[0].end.at_s

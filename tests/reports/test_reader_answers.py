@@ -149,8 +149,8 @@ def test_session_files_tell_their_dangling_calls_at_the_kill_and_at_the_end(camp
         session__calls_dot_json=json.dumps([{"tool_calls": [{"id": "x", "type": "function"}, {"id": "y"}]}]),
     )
     assert "At the kill, log.jsonl: 1 record, 1 tool call without a result: c1; its last record is torn; no " in said
-    assert "At the end, log.jsonl: 2 records, a result for each of 1 tool call; no record holds a status." in said
-    assert "At the end, calls.json: 1 record, 2 tool calls without a result: x, y; no record holds a status." in said
+    assert "At the end, log.jsonl: 2 records, a result for each of 1 tool call; no record holds a status, so" in said
+    assert "At the end, calls.json: 1 record, 2 tool calls without a result: x, y; no record holds a status, so" in said
     assert "The file has changed since the last kill." in said
 
 
