@@ -7,6 +7,7 @@ from functools import cached_property
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.legend import legend
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.matrix import NumberedRun
 from wedgehog.reports.result_category import (
@@ -109,7 +110,7 @@ class AllRuns:
         """All sections, then the table of the other runs."""
         if not self.campaign.runs:
             return ()
-        shown = [tag("section", tag("h2", "Run by run"), list(self.sections.values()), id="runs")]
+        shown = [tag("section", tag("h2", "Run by run"), legend(), list(self.sections.values()), id="runs")]
         if self.rows:
             table = html_table(_HEADS, self.rows.values(), tall=True)
             title = tag("h2", f"{len(self.rows):,} other runs")

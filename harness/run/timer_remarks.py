@@ -85,18 +85,16 @@ def _not_due(timers: Sequence[Timeout], stamped: Sequence[str], history: History
         early = {str(turn): s for turn, s in waits.items() if s < timer.s / history.run.time_scale - STAMP_S}
         if early:
             ran = ", ".join(f"{s:.2f} s" for s in early.values())
-            lines = _of_earlier(timer, [turn for turn in waits if str(turn) in early], history)
+            lines = _of_earlier(timer, [turn for turn in waits if str(turn) in early])
             only = f"after the message the agent ran for {ran} only{lines}"
             yield f"{', '.join(early)}: its timer {name} was not due: {only}"
 
 
-def _of_earlier(timer: Timeout, early: Sequence[Turn], history: History) -> str:
+def _of_earlier(timer: Timeout, early: Sequence[Turn]) -> str:
     """That its words stand in the output of such a turn, although their time is that of an earlier message."""
-    said = [str(turn) for turn in early if turn.end is not None and re.search(timer.says, turn.end.stderr)]
-    written = ", ".join(said)
-    return (
-        f"; its line in the output of {written} is, by its own time, a late one of an earlier message" if said else ""
-    )
+    ended = [(str(turn), turn.end.stderr) for turn in early if turn.end is not None]
+    said = ", ".join(turn for turn, stderr in ended if timer.says and re.search(timer.says, stderr))
+    return f"; its line in the output of {said} is, by its own time, a late one of an earlier message" if said else ""
 
 
 def _ran_s(turn: Turn, history: History) -> float:

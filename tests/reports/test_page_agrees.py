@@ -2,14 +2,17 @@
 
 import re
 from html import unescape
+from typing import get_args
 
 from wedgehog.harness.record.events.call import HungUp, ToolCallOffered, ToolResult
 from wedgehog.harness.record.events.service import PageAsked
 from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit, GaveUp
 from wedgehog.harness.record.history import read
+from wedgehog.harness.record.turn_outcome import OutcomeKind
 from wedgehog.harness.record.verdict import nothing, passed
 from wedgehog.reports import write_folder
 from wedgehog.reports.lanes import lanes
+from wedgehog.reports.legend import WORDS
 from wedgehog.reports.words import seconds
 
 from .conftest import NONCE, Campaign, Tell, Telling, judgement, plain_run, storm
@@ -168,3 +171,11 @@ def test_the_agents_lane_reaches_to_the_last_call_of_a_service_that_works_on(cam
     history = read(folder / "history.jsonl")
     agent = next(lane for lane in lanes(history) if lane.name == "agent")
     assert agent.items[0].end_s == history.calls[-1].ended.at_s > history.turns[0].end.at_s
+
+
+def test_each_outcome_of_a_turn_stands_in_the_legend(campaign: Campaign):
+    """The page's own words, folded; what explains itself is left out."""
+    said = page_of(campaign, plain_run)
+    assert "What the words mean answered the user got the whole answer." in said
+    plain_words = {"stopped at its limit", "killed", "unfinished"}
+    assert set(get_args(OutcomeKind)) - plain_words <= set(WORDS)
