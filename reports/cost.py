@@ -169,4 +169,5 @@ def pace(per_min: float | None, calls: int, calls_s: float) -> str:
         return ""
     if calls_s >= MINUTE_S:
         return f"peak {brief(per_min)} calls/min"
-    return f"{brief(per_min)} calls/min, at the pace of {calls:,} calls in {seconds(max(calls_s, LEAST_S))}"
+    least = f", counted as {LEAST_S:g} s" if calls_s < LEAST_S else ""
+    return f"{brief(per_min)} calls/min, at the pace of {calls:,} calls in {seconds(calls_s)}{least}"

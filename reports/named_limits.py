@@ -25,8 +25,8 @@ LIMIT_NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 """Words by which an agent says that it stops because of a limit of its own."""
-ENDED_BY_TIMER: Final = re.compile(r"its timer .+? fired: it (?:ended the turn|hung up) ")
-"""What the judge remarks of a timer of the spec that ended a call or a turn."""
+ENDED_BY_TIMER: Final = re.compile(r"its timer .+? fired: (?:it ended the turn|it hung up|the front end) ?")
+"""What the judge remarks of a timer of the spec that ended a call, a turn, or the wait of the front end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,9 @@ def _apart(here: str, there: str) -> str:
 
 def _its_timers(remarks: Sequence[str]) -> Iterator[str]:
     fired = [it for it in remarks if ENDED_BY_TIMER.search(it)]
-    yield from (f"A timer of its own: {it}." for it in fired)
+    yield from (f"A timer of its spec: {it}." for it in fired)
     if not fired:
-        yield "No timer of its own is known to have ended a call or a turn."
+        yield "No timer of its spec is known to have ended a call or a turn."
 
 
 def _its_words(history: History) -> Iterator[str]:

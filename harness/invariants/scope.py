@@ -152,3 +152,10 @@ def together(findings: Iterable[Verdict]) -> Verdict:
     if status == "pass":
         return passed("; ".join(dict.fromkeys(finding.says for finding in found if finding.says)))
     return next(finding for finding in found if finding.status == status)
+
+
+def short_time(took_s: float) -> str:
+    """`2.1 s`, `0.18 s`, `43 ms`: never `0.0 s`, which would contradict a table of times."""
+    if took_s >= 0.95 or not took_s:
+        return f"{took_s:.1f} s"
+    return f"{took_s:.2f} s" if took_s >= 0.0995 else f"{took_s * 1000:.0f} ms"

@@ -7,7 +7,15 @@ from wedgehog.fake_llm.script.roles import names_subagent
 from wedgehog.fake_llm.script.side_conversations import SUBAGENT
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import blocked, main_calls_of, name_of_call, over, together, tool_uses_of
+from wedgehog.harness.invariants.scope import (
+    blocked,
+    main_calls_of,
+    name_of_call,
+    over,
+    short_time,
+    together,
+    tool_uses_of,
+)
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
@@ -27,10 +35,10 @@ class _Use:
     def took(self) -> str:
         """`took 2.1 s`, or how long it had run without an end when its turn was over."""
         if any(self.end is end for end in self.use.done):
-            return f"took {self.took_s:.1f} s"
+            return f"took {short_time(self.took_s)}"
         carried = any(self.end is end for end in self.use.results)
-        by_requests = f"took {self.took_s:.1f} s from its reply to the request with its result"
-        return by_requests if carried else f"had not ended after {self.took_s:.1f} s"
+        by_requests = f"took {short_time(self.took_s)} from its reply to the request with its result"
+        return by_requests if carried else f"had not ended after {short_time(self.took_s)}"
 
 
 @invariant("tool_deadline")

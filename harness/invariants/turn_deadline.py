@@ -2,7 +2,7 @@
 
 from wedgehog.harness.invariants.overload import stopped_too_late, too_late, unless_starved
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.invariants.scope import short_time, together
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import DeadlineHit, GaveUp, HangSeen, StartMissed
 from wedgehog.harness.record.history import History
@@ -37,11 +37,10 @@ def _slowest(history: History, turn_s: float) -> str:
     judged = [turn for turn in history.turns if turn.stopped is None]
     longest = max(judged, key=lambda turn: _took_s(history, turn), default=None)
     took_s = 0.0 if longest is None else _took_s(history, longest)
-    took = f"{took_s:.1f} s" if took_s >= 0.95 else f"{took_s * 1000:.0f} ms"
     which = "the slowest turn" if len(judged) == len(history.turns) else "the slowest turn that was not stopped"
     exit_s = 0.0 if longest is None else (longest.duration_s or 0.0) - took_s
     without = f" without the {exit_s * 1000:.0f} ms that it always takes to exit" if exit_s >= 0.01 else ""
-    return f"{which} took {took}{without}, {turn_s:.1f} s allowed"
+    return f"{which} took {short_time(took_s)}{without}, {turn_s:.1f} s allowed"
 
 
 def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:

@@ -88,8 +88,8 @@ def test_a_timer_that_ended_the_turn_is_a_limit_of_the_agents_own(campaign: Camp
     fired = "turn 1: its timer 'idle' (90 s; here 2 s) fired: it ended the turn after 2.11 s"
     unfired = "no sign that its timer 'exec' (30 s; here 3 s) fired in this run"
     said = page_of(campaign, storm(1, "a"), remarks=(fired, unfired))
-    assert f"name no breaker and no limit of attempts, rounds or cost. A timer of its own: {fired}." in said
-    assert "No timer of its own is known" not in said
+    assert f"name no breaker and no limit of attempts, rounds or cost. A timer of its spec: {fired}." in said
+    assert "No timer of its spec is known" not in said
 
 
 def test_words_about_the_users_own_stop_are_no_first_error_but_are_quoted(campaign: Campaign):
@@ -130,7 +130,10 @@ def test_pages_that_a_tool_asked_for_stand_beside_calls_without_a_reported_run(c
 def test_a_rate_of_less_than_a_minute_is_a_pace(campaign: Campaign):
     """No minute with so many calls was measured."""
     said = page_of(campaign, storm(4, "a"))
-    assert "24 calls/min, at the pace of 4 calls in 10.0 s" in said and "peak" not in said.partition("Invariants")[0]
+    assert (
+        "24 calls/min, at the pace of 4 calls in 0.29 s, counted as 10 s" in said
+        and "peak" not in said.partition("Invariants")[0]
+    )
 
 
 def works_on(after_s: float) -> Tell:

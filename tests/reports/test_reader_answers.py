@@ -220,7 +220,7 @@ def test_a_limit_that_the_agent_names_is_quoted_with_the_calls_after_it(campaign
     """And where none is named, that is said."""
     said = _list(campaign, storm(2, "a"))
     assert "Its words name no breaker and no limit of attempts, rounds or cost." in said
-    assert "No timer of its own is known to have ended a call or a turn." in said
+    assert "No timer of its spec is known to have ended a call or a turn." in said
 
     def tell(telling: Telling) -> None:
         telling.start("s", "a")
