@@ -62,6 +62,8 @@ class Explorer:
     """Its first ordered batch, and from one to the next; other processes play those between."""
     alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
     """What earlier searches saw of each fault alone."""
+    share: tuple[int, int] = (0, 1)
+    """Which of how many shares of the faults it tries alone first."""
     _finding: Finding | None = None
     _planned: Planned = field(init=False)
     _drawn: set[str] = field(default_factory=set)
@@ -69,7 +71,13 @@ class Explorer:
     _order: FaultOrder = field(init=False)
 
     def __post_init__(self) -> None:
-        self._order = FaultOrder(self.stories.faults, self.seed, self.begin, self.step, alone=self.alone)
+        faults, alone = self.stories.faults, self.alone
+        self._order = FaultOrder(faults, self.seed, self.begin, self.step, alone=alone, share=self.share)
+
+    @property
+    def tries_alone(self) -> bool:
+        """Whether the next batch has a fault alone that no search has tried."""
+        return self._order.tries_alone
 
     def batch(self, number: int, most: int | None = None) -> None:
         """Draw and play stories with the next faults, at most so many. Raises OverError.

@@ -73,13 +73,21 @@ class FaultOrder:
     """How many ordered stories were taken since."""
     alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
     """What earlier searches saw of each fault alone; these are not tried alone again first."""
+    share: tuple[int, int] = (0, 1)
+    """Which of how many shares of the faults this process tries alone first."""
     _alone: dict[str, list[Alone]] = field(init=False)
     _pairs: list[Planned] | None = None
     _first: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self._alone = {fault: list(seen) for fault, seen in self.alone.items()}
-        self._first = [fault for fault in self.faults if fault not in self.alone]
+        mine, shares = self.share
+        self._first = [fault for fault in list(self.faults)[mine::shares] if fault not in self.alone]
+
+    @property
+    def tries_alone(self) -> bool:
+        """Whether a fault is left that is tried alone first."""
+        return bool(self._first)
 
     def next(self, number: int) -> Planned:
         """What the next stories have."""

@@ -45,6 +45,8 @@ class SearchJob:
     """The number of its first ordered batch."""
     alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
     """What is known of each fault alone."""
+    share: tuple[int, int] | None = None
+    """Try only this one of so many shares of the faults, each alone; None: search."""
 
     def serve(self, world: SimWorld, line: socket.socket) -> None:
         """Search until the budget is used or the other end hangs up."""
@@ -62,7 +64,8 @@ class SearchJob:
 
             stories = Stories(self.cells, self.palette)
             known, seed = list(self.known), str(self.seed)
-            explorer = Explorer(play, stories, known, seed, told, self.objective, self.ordered, self.step, self.alone)
+            parts = self.ordered, self.step, self.alone, self.share or (0, 1)
+            explorer = Explorer(play, stories, known, seed, told, self.objective, *parts)
             try:
                 self._batches(explorer, told)
             except OverError:
@@ -70,7 +73,7 @@ class SearchJob:
 
     def _batches(self, explorer: Explorer, told: "_Lines") -> None:
         number = self.first
-        while self.most is None or told.count < self.most:
+        while (self.most is None or told.count < self.most) and (self.share is None or explorer.tries_alone):
             explorer.batch(number, None if self.most is None else self.most - told.count)
             number += self.step
         raise OverError

@@ -1,5 +1,6 @@
 """The search in virtual time: forks of one worker process search, and each failure is confirmed in a fresh process."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -64,36 +65,44 @@ class SimSearch(Search):
 
     async def _search(self, jobs: int) -> None:
         self._jobs, self._first, self._ordered = jobs, self._drawn, self._corpus.ordered
+        self._each_alone = asyncio.Barrier(jobs)
         await super()._search(jobs)
 
     async def _work(self) -> None:
-        """Let one fork search; one that a scenario holds up is followed by another."""
+        """Let one fork search. Several first share the faults to try each alone, which tells all of them the order."""
         job, self._workers = self._workers, self._workers + 1
         most = self._simulated.most
-        left = None if most is None else (most + job) // self._jobs
-        batches = ordered = 0
-        while left != 0 and self._left_s > 0:
-            heard = _Heard(self, left)
-            if await heard.until_its_end(
-                self._job(self._first + job + batches * self._jobs, left, self._ordered + job + ordered * self._jobs)
-            ):
-                return
-            left, batches, ordered = heard.left, batches + heard.batches + 1, ordered + heard.ordered + 1
+        at = _Place(job, None if most is None else (most + job) // self._jobs)
+        if self._jobs > 1:
+            await self._search_on(at, (job, self._jobs))
+            await self._each_alone.wait()
+        await self._search_on(at)
 
-    def _job(self, first: int, most: int | None, ordered: int) -> SearchJob:
+    async def _search_on(self, at: "_Place", share: tuple[int, int] | None = None) -> None:
+        """Let a fork search from here on; one that a scenario holds up is followed by another."""
+        over = False
+        while not over and at.left != 0 and self._left_s > 0:
+            heard = _Heard(self, at.left)
+            over = await heard.until_its_end(self._job(at, share))
+            at.left = heard.left
+            at.batches += heard.batches + (not over)
+            at.ordered += heard.ordered + (not over)
+
+    def _job(self, at: "_Place", share: tuple[int, int] | None) -> SearchJob:
         return SearchJob(
             self._simulated.agents,
             tuple(self.all_cells),
             self._palette,
             tuple(self.result.findings),
             self._seed,
-            first,
+            self._first + at.job + at.batches * self._jobs,
             self._jobs,
             self._left_s,
-            most,
+            at.left,
             self._objective,
-            ordered,
+            self._ordered + at.job + at.ordered * self._jobs,
             self._corpus.alone,
+            share,
         )
 
     def _fits(self, cell: Cell) -> bool:
@@ -165,6 +174,17 @@ class SimSearch(Search):
     def heard_batch(self, fresh: list[Cell], *, ordered: bool, alone: Mapping[str, Any]) -> None:
         """Write down what a batch tried."""
         self._corpus.keep_batch(fresh, ordered=ordered, alone=alone)
+
+
+@dataclass
+class _Place:
+    """Where one of the jobs of a search is."""
+
+    job: int
+    left: int | None
+    """How many stories it may play yet."""
+    batches: int = 0
+    ordered: int = 0
 
 
 class _Heard:

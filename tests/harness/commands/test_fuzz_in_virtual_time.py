@@ -1,6 +1,7 @@
 """`wedgehog fuzz` in virtual time: bugs that need two faults are found, and what is found also fails live."""
 
 import csv
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -108,6 +109,16 @@ def test_a_bug_that_needs_two_faults_is_found_and_fails_live_too(tmp_path: Path,
     agent(tmp_path, "pass")
     mended = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "5")
     assert f"✓ {found[-1].stem} passes now" in mended.stdout, mended.stdout + mended.stderr
+
+
+def test_two_processes_share_the_faults_to_try_alone(tmp_path: Path, wedgehog: Wedgehog):
+    """Each is tried once; then both know the pairs that can tell most, as one process does."""
+    agent(tmp_path, TIMED_OUT_AND_REFUSED)
+    done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "70", "--jobs", "2")
+    assert done.returncode == 1 and "error_surfaced" in done.stdout, done.stdout + done.stderr
+    batches = map(json.loads, (tmp_path / "fuzz/mine/tried-sim.jsonl").read_text().splitlines())
+    alone = [fault for batch in batches for fault in batch.get("alone") or ()]
+    assert len(alone) > 20 and len(alone) == len(set(alone))
 
 
 def test_a_bug_that_needs_a_fault_and_an_abort_is_found_and_fails_live_too(tmp_path: Path, wedgehog: Wedgehog):
