@@ -85,7 +85,7 @@ def hang_ups(history: History, fired: frozenset[str], others: Sequence[OtherCall
             "the whole call, not one of inactivity."
         )
         if not fired:
-            yield "No timer of its spec is known to have fired, so it is one that the spec does not name."
+            yield "No timer of its spec is known to have fired, so it may be one that the spec does not name."
     if silent := [it for it in mine if not _keeps_coming(it)]:
         yield from _of_silent(silent, history.run.time_scale, fired, others)
 
@@ -116,8 +116,8 @@ def _of_silent(
 
 def _inactivity(other: OtherCall, longest_s: float, scale: float, fired: frozenset[str]) -> Sentence:
     it = other.call
-    by_another = "until the agent hung up by another timer, one of the whole call"
-    ended = by_another if it.hung_up else "and the agent did not hang up"
+    by_another = "" if fired & other.fired else " by another timer, one of the whole call"
+    ended = f"until the agent hung up{by_another}" if it.hung_up else "and the agent did not hang up"
     only_here = ", ".join(f"{name!r}" for name in sorted(fired - other.fired))
     timer = f" Its timer {only_here} fired here, and there is no sign of that there." if only_here else ""
     only_there = ", ".join(f"{name!r}" for name in sorted(other.fired - fired))
