@@ -156,6 +156,6 @@ def together(findings: Iterable[Verdict]) -> Verdict:
 
 def short_time(took_s: float) -> str:
     """`2.1 s`, `0.18 s`, `43 ms`: never `0.0 s`, which would contradict a table of times."""
-    if took_s >= 0.95 or not took_s:
+    if took_s >= 0.95:
         return f"{took_s:.1f} s"
     return f"{took_s:.2f} s" if took_s >= 0.0995 else f"{took_s * 1000:.0f} ms"
