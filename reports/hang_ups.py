@@ -98,7 +98,7 @@ def _of_silent(
     calls = f"call {place(mine[0])}" if len(mine) == 1 else f"{len(mine):,} calls"
     yield (
         f"The agent hung up on {calls} {_range(whole for whole, _ in waits)} after the request, and "
-        f"{_range(quiet for _, quiet in waits)} after the last byte that arrived."
+        f"{_range(quiet for _, quiet in waits)} after the last byte of a body that arrived."
     )
     if tells:
         yield f"The two times differ in {named(tells)}: compare them with its timers."

@@ -185,8 +185,7 @@ class _Answers:
         ran = {use.token: max(len(use.started), asked.count(use.token)) for use in uses}
         seen = [token for token, times in ran.items() if times]
         again = [f"{token} ran {times} times" for token, times in ran.items() if times > 1]
-        starts = sum(1 for _ in self.history.of(AgentStarted))
-        restarted = f" The agent was started {starts} times." if starts > 1 else ""
+        restarted = self._starts()
         if not uses:
             yield f"The model called no tool.{restarted}"
             return
@@ -202,6 +201,12 @@ class _Answers:
                 f"tools report theirs; later requests carry a result of {carried:,} of them.{only}"
             )
             yield from self._pages()
+
+    def _starts(self) -> str:
+        starts = [event for event in self.history.of(AgentStarted) if event.pid]
+        if not starts:
+            return ""
+        return f" The agent was started {len(starts)} times." if len(starts) > 1 else " The agent was started once."
 
     def _pages(self) -> Iterator[str]:
         """The pages that its own tools asked for, which is a sign of their runs."""

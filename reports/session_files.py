@@ -22,7 +22,8 @@ def session_answers(run: StoredRun) -> Iterator[str]:
     if told:
         return
     if run.session_files:
-        yield f"{many(len(run.session_files), 'file')} at the end, without a tool call or a status."
+        files = many(len(run.session_files), "file")
+        yield f"{files} at the end, in which no record has the id of a tool call or a status."
 
 
 def _said(path: Path, state: SessionState) -> str:

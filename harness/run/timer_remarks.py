@@ -12,6 +12,7 @@ from wedgehog.harness.record.views import Turn
 from wedgehog.harness.run.fired_timers import LATE_S, LATE_SHARE, NO_TIME_FITS, named_timer, timers_fired
 
 STAMP: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?")
+FRACTION: Final = re.compile(r":\d\d[.,]\d")
 STAMP_S: Final = 1.0
 """The time on a line may be cut to a whole second."""
 
@@ -54,12 +55,13 @@ def _in_the_log(timers: Sequence[Timeout], history: History) -> Iterator[str]:
         for line in turn.end.stderr.splitlines() if turn.end is not None else ():
             stamp = STAMP.search(line)
             written_s = None if stamp is None else _seconds_into(stamp[0], began)
+            is_cut = stamp is not None and not FRACTION.search(stamp[0])
             for timer in timers:
                 if written_s is not None and timer.says and re.search(timer.says, line):
-                    yield from _after_a_message(timer, written_s, history)
+                    yield from _after_a_message(timer, written_s, history, is_cut=is_cut)
 
 
-def _after_a_message(timer: Timeout, written_s: float, history: History) -> Iterator[str]:
+def _after_a_message(timer: Timeout, written_s: float, history: History, *, is_cut: bool) -> Iterator[str]:
     """One sentence; a kill ends the timers of its turn."""
     timer_s = timer.s / history.run.time_scale
     fitting = {
@@ -72,7 +74,8 @@ def _after_a_message(timer: Timeout, written_s: float, history: History) -> Iter
     if fitting:
         waited_s = next(iter(fitting.values()))
         which, name = " or ".join(fitting), named_timer(timer, history)
-        yield f"{which}: by the time on its own line, its timer {name} fired about {waited_s:.0f} s after the message"
+        fired = f"{waited_s:.1f} to {waited_s + STAMP_S:.1f} s" if is_cut else f"about {waited_s:.1f} s"
+        yield f"{which}: by the time on its own line, its timer {name} fired {fired} after the message"
 
 
 def _not_due(timers: Sequence[Timeout], stamped: Sequence[str], history: History) -> Iterator[str]:

@@ -123,7 +123,8 @@ def test_pages_that_a_tool_asked_for_stand_beside_calls_without_a_reported_run(c
 
     said = page_of(campaign, tell)
     assert (
-        "later requests carry a result of 2 of them. Its tools asked our page server for /one, /two, once each." in said
+        "later requests carry a result of 2 of them. The agent was started once. "
+        "Its tools asked our page server for /one, /two, once each." in said
     )
 
 

@@ -121,7 +121,7 @@ def test_a_turn_that_goes_on_behind_a_later_message_has_forgotten_nothing(campai
 def test_a_hang_up_after_a_silence_fits_both_kinds_of_timer_and_one_in_mid_stream_does_not(campaign: Campaign):
     """The time since the last byte stands beside the time since the request."""
     said = _list(campaign, storm(2, "a"))
-    assert "hung up on 2 calls 54 ms after the request, and 54 ms after the last byte that arrived." in said
+    assert "hung up on 2 calls 54 ms after the request, and 54 ms after the last byte of a body that arrived." in said
     assert "either kind of timer fits" in said
 
     def tell(telling: Telling) -> None:
@@ -133,7 +133,7 @@ def test_a_hang_up_after_a_silence_fits_both_kinds_of_timer_and_one_in_mid_strea
         telling.end(1, error="Error: Timeout", exit_code=1)
 
     total = _list(Campaign(campaign.folder.parent / "other"), tell)
-    assert "call 1.1.1 60.0 s after the request, and 2.00 s after the last byte that arrived." in total
+    assert "call 1.1.1 60.0 s after the request, and 2.00 s after the last byte of a body that arrived." in total
     assert "The two times differ in 1.1.1" in total
 
 
@@ -243,12 +243,12 @@ def test_a_tool_call_that_ran_again_after_a_restart_is_said(campaign: Campaign):
     def tell(telling: Telling) -> None:
         _tools()(telling)
         telling.history.add(AgentKilled(turn=1, signal="SIGKILL", whom="tree", pids=(1,)))
-        telling.history.add(AgentStarted(argv=("a",), executable="a"))
+        telling.history.add(AgentStarted(argv=("a",), executable="a", pid=2))
         telling.history.add(BeaconSeen(token="1.1.2", phase="started"))
 
     assert "Yes: 1.1.2 ran 2 times. The agent was started 2 times." in _list(campaign, tell)
     once = _list(Campaign(campaign.folder.parent / "other"), _tools())
-    assert "No: 2 tool calls ran once each." in once and "was reported" not in once
+    assert "ran once each. The agent was started once." in once and "was reported" not in once
 
 
 def test_tool_calls_of_which_no_run_is_reported_are_said_with_their_results(campaign: Campaign):

@@ -104,7 +104,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _reader_left(self) -> bool:
         try:
-            return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+            return not self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
             return False
         except OSError:
