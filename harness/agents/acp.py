@@ -94,7 +94,7 @@ class AcpSession(LivingSession):
             owned.forget_output()
 
     def _outcome(self, owned: Owned, said: Said, code: int | None) -> Outcome:
-        """The words of all sessions come on one stdout, so it is nobody's alone; on stderr is what turns have said."""
+        """One stdout has the words of all sessions, so none keeps it; stderr has what was said in the turns."""
         outcome = super()._outcome(owned, said, code)
         return outcome if len(self._together) == 1 else replace(outcome, stdout="", shared=self._overlaps)
 

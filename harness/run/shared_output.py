@@ -1,4 +1,4 @@
-"""A remark about turns of two sessions in one process, whose output nobody can take apart."""
+"""A remark about turns of two sessions in one process, whose output cannot be told apart."""
 
 from collections.abc import Iterator
 
