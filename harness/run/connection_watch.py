@@ -8,12 +8,13 @@ from typing import Self
 
 from wedgehog.harness.network.tcp_diag import TcpDiag
 from wedgehog.harness.record.events.run import ConnectionsWatched
+from wedgehog.harness.run.meanwhile import Meanwhile
 
 LOOK_EVERY_S = 0.2
 PROC = Path("/proc")
 
 
-class ConnectionWatch:
+class ConnectionWatch(Meanwhile):
     """Looks again and again while it is open.
 
     A look asks the kernel for all sockets, 0.3 ms; only if one leads away are the agent's processes looked for.
@@ -41,13 +42,10 @@ class ConnectionWatch:
     async def __aenter__(self) -> Self:
         if self._elsewhere is None and (diag := TcpDiag.open()) is not None:
             self._diag, self._elsewhere = diag, diag.elsewhere
-        self._working = asyncio.create_task(self._work())
-        return self
+        return await super().__aenter__()
 
     async def __aexit__(self, *exc_info: object) -> None:
-        self._working.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._working
+        await super().__aexit__(*exc_info)
         if self._diag is not None:
             self._diag.close()
 

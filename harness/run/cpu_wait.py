@@ -10,11 +10,11 @@ import time
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
-from typing import Self
 
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.meanwhile import Meanwhile
 from wedgehog.harness.sandbox.cleanup import lies_below
 from wedgehog.harness.sandbox.run_queue import RunQueue, held_up_s
 
@@ -43,23 +43,7 @@ def busy(history: History) -> str:
 BEAT_S = 0.05
 
 
-class _Meanwhile:
-    """An async context manager that does its work while it is open."""
-
-    async def __aenter__(self) -> Self:
-        self._working = asyncio.create_task(self._work())
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        self._working.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._working
-
-    async def _work(self) -> None:
-        raise NotImplementedError
-
-
-class LagMonitor(_Meanwhile):
+class LagMonitor(Meanwhile):
     """Measures how late our own event loop wakes up while this is open."""
 
     def __init__(self, clock: Clock) -> None:
@@ -128,7 +112,7 @@ class CpuMeter:
         return CpuWaitSeen(turn=turn, waits=waits, pressure_s=pressure_s)
 
 
-class CpuWatch(_Meanwhile):
+class CpuWatch(Meanwhile):
     """Looks at the processes of all runs of a campaign at once while this is open."""
 
     def __init__(
