@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import pytest
+
 from wedgehog.reports.difference import Difference
 from wedgehog.reports.differences import differences
 from wedgehog.reports.played_cells import PlayedCell
@@ -43,3 +45,10 @@ def test_a_difference_within_what_repeats_of_one_side_differ_only_warns():
     """Once the gap is 3, and repeats differ by 2 on either side; then it is 4, and they differ by 1 and 2."""
     assert compared({"otter": (2, 3, 4)}, {"otter": (7, 8, 9)})["otter"].kind == "maybe"
     assert compared({"otter": (2, 2, 3)}, {"otter": (7, 8, 9)})["otter"].kind == "worse"
+
+
+@pytest.mark.parametrize(("calls", "kind"), [(8, "maybe"), (12, "worse")])
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_one_or_two_repeats_only_warn_below_a_wide_margin(repeats: int, calls: int, kind: str):
+    """One repeat cannot show that a count varies: of an unchanged agent that asks 2 to 9 times, most pairs alarmed."""
+    assert compared({"otter": (2,) * repeats}, {"otter": (calls,) * repeats})["otter"].kind == kind
