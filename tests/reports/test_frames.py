@@ -86,13 +86,31 @@ def test_quantiles_are_to_the_last_digit_those_of_pandas():
     assert [(row.p50, row.p95, row.p99, row.max) for row in latency(taken)] == list(wanted)
 
 
-def test_a_run_is_three_frames(campaign: Campaign):
+def test_the_repeats_of_a_cell_are_one_row(campaign: Campaign):
+    """Each number's quantiles over the repeats, and how many passed; a skipped run is no repeat."""
+    for repeat, calls in enumerate((1, 3, 11), start=1):
+        campaign.run(replace(storm_judgement(), repeat=repeat), storm(calls, "buggy"))
+    campaign.run(judgement("skipped", "a", skipped="no tool"))
+    found = wedgehog.frames(campaign.folder)
+    cells = found["cells"].set_index(["scenario", "agent"])
+    assert len(cells) == 1
+    cell = cells.iloc[0]
+    assert (cell["runs"], cell["passed"], cell["failed"]) == (3, 0, 3)
+    assert [cell[f"paid_calls_{of}"] for of in ("p50", "p95", "p99", "max")] == pytest.approx([3, 10.2, 10.84, 11])
+    assert cell["tokens_billed_max"] == found["runs"]["tokens_billed"].max() > 11 * 7_000
+    turns = found["latency"].set_index("measure").loc["turn"]
+    assert [cell[f"turn_s_{of}"] for of in ("p50", "p95", "p99", "max")] == pytest.approx(
+        [turns[of] for of in ("p50", "p95", "p99", "max")]
+    )
+
+
+def test_a_run_is_four_frames(campaign: Campaign):
     """Whole numbers are whole, also where one is missing, and a missing number is NA."""
     campaign.run(storm_judgement(), storm(5, "buggy"))
     campaign.run(judgement("skipped", "a", skipped="no tool"))
     found = wedgehog.frames(str(campaign.folder))
     runs = found["runs"].set_index("agent")
-    assert {name: len(frame) for name, frame in found.items()} == {"runs": 2, "calls": 6, "latency": 4}
+    assert {name: len(frame) for name, frame in found.items()} == {"runs": 2, "calls": 6, "latency": 4, "cells": 1}
     assert runs.loc["buggy", "paid_calls"] == 5 and runs.loc["a", "paid_calls"] is pd.NA
     assert runs["paid_calls"].dtype == "Int64" and runs["cost_usd"].dtype == "float64"
     assert found["calls"]["gen_ai.usage.input_tokens"].sum() == 6 * 8_000
