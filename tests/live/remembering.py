@@ -91,6 +91,7 @@ class Service(BaseHTTPRequestHandler):
         pass
 
 
-with contextlib.suppress(psycopg.errors.UniqueViolation), POOL.connection() as first:  # two agents at once
+made_at_once = (psycopg.errors.UniqueViolation, psycopg.errors.DuplicateTable)  # by two agents
+with contextlib.suppress(*made_at_once), POOL.connection() as first:
     first.execute("CREATE TABLE IF NOT EXISTS memory (id serial, session text, said text)")
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
