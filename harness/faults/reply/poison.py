@@ -46,8 +46,8 @@ class Poison(ReplyFault):
 
     @property
     def for_some(self) -> bool:
-        """Not every agent gives a picture of a tool to its model."""
-        return self.kind == "image"
+        """Not every agent gives a picture of a tool, or earlier thoughts, to its model."""
+        return self.kind in ("image", "thinking")
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A refusal, if the request carries the item."""

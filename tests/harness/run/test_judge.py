@@ -185,6 +185,15 @@ def test_a_fault_that_had_nothing_to_strike_says_so(at: dict[str, Any], why: str
     assert judgement.says.split(": ", 1)[1] == f"cut on llm at {where}{why}"
 
 
+@pytest.mark.parametrize(("kind", "skipped"), [("thinking", True), ("image", True), ("tool_result", False)])
+def test_a_poisoned_item_that_only_some_agents_send_is_skipped_where_it_was_not_sent(kind: str, skipped: bool):
+    """Each agent sends its tools' results; not each sends pictures or earlier thoughts."""
+    faults = [{"at": {"turn": 1, "step": 1}, "do": {"poison": kind}}]
+    found = judged(well(HistoryBuilder()).seal(), faults=faults)
+    assert found.skipped.startswith("no request carried such an item") is skipped
+    assert skipped or found.verdict == "inconclusive"
+
+
 def test_a_fault_that_fired_leaves_the_verdict_to_the_invariants():
     """Proof is all that is asked."""
     assert judged(with_event(well(HistoryBuilder()).seal(), FIRED), **CUT).verdict == "pass"
