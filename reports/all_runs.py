@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.reports.campaign_folder import StoredCampaign
+from wedgehog.reports.campaign_folder import SINGLE_FIX, StoredCampaign
 from wedgehog.reports.legend import legend
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.matrix import NumberedRun
@@ -80,13 +80,29 @@ class AllRuns:
         sisters = SisterRuns([(n, run, "" if self.counted else anchor(n)) for n, run in self.representatives])
         few = len(self.campaign.runs) <= OPEN_ALL_UP_TO
         unfolded = {number for number, _ in self.bad[:OPEN_AT_MOST]}
-        for number, run in self.representatives:
+        for number, run in self._for_room():
             section = run_section(number, run.again(), self.campaign, sisters, unfolded=few or number in unfolded)
             room -= len(section)
             if room < 0:
                 break
             made[number] = section
-        return made
+        return {number: made[number] for number, _ in self.representatives if number in made}
+
+    def _for_room(self) -> list[NumberedRun]:
+        """The order in which runs get a section: what ended like an earlier repeat last, before it variants of a fix.
+
+        So neither takes the room of another scenario.
+        """
+        first: dict[object, int] = {}
+        for number, run in self.representatives:
+            first.setdefault(alike(run.judgement), number)
+
+        def later(it: NumberedRun) -> tuple[bool, bool, bool]:
+            number, judged = it[0], it[1].judgement
+            is_bad, is_variant = result_category(judged) in ATTENTION, judged.agent.startswith(SINGLE_FIX)
+            return first[alike(judged)] != number, not is_bad, is_variant
+
+        return sorted(self.representatives, key=later)
 
     @cached_property
     def rows(self) -> dict[int, Markup]:

@@ -105,6 +105,22 @@ def test_what_has_no_room_is_a_row_and_every_link_still_leads_somewhere(campaign
     assert set(re.findall(r'href="#([^"]+)"', page)) <= ids
 
 
+def test_a_repeat_or_a_variant_takes_no_room_of_another_scenario(campaign, monkeypatch):
+    """With room for two sections, each scenario has one, and the table has the repeats and single fixes."""
+    for repeat in (1, 2, 3):
+        campaign.run(judgement("p", "buggy", "fail", "fail: x", violated=("x",), repeat=repeat), plain_run)
+        campaign.run(judgement("p", "only-one", "fail", "fail: x", violated=("x",), repeat=repeat), plain_run)
+    campaign.run(judgement("q", "fixed"), plain_run)
+    whole = _page(campaign)
+    sizes = [len(it) for it in re.findall(r'<details class="run".*?(?=<details class="run"|<footer)', whole, re.DOTALL)]
+    assert len(sizes) == 7
+    monkeypatch.setattr(all_runs, "SECTIONS_BYTES", int(2.5 * max(sizes)))
+    page = _page(campaign)
+    shown = re.findall(r"</span><h3>(\S+, \S+)</h3>", page[page.index('id="runs"') :])
+    assert shown == ["p, buggy", "q, fixed"]
+    assert "<h2>5 other runs</h2>" in page
+
+
 def test_a_large_campaign_shows_one_of_alike_repeats_and_counts_its_passes(campaign, monkeypatch):
     """Each other failure is a row; a pass is in the matrix."""
     for repeat in (1, 2, 3):
