@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-MOST_REPEATS = 1000
 MOST_EXACT = 40
 """Of more repeats the test uses so many, evenly chosen: the exact distribution of 200 takes half a minute."""
 ROUNDED = 1e-12
@@ -129,10 +128,10 @@ def can_decide(tests: Sequence[RankTest], rate: float) -> list[bool]:
 def repeats_needed(tests: int, rate: float, before: int | None = None) -> int | None:
     """The repeats of both sides (or beside `before` of one side) with which a test among so many can decide.
 
-    None: no number is enough, or only an absurd one.
+    None: no number is enough. The test uses `MOST_EXACT` values of a side at most, so more repeats add nothing.
     """
-    for repeats in range(1, MOST_REPEATS + 1):
-        other = repeats if before is None else before
+    for repeats in range(1, MOST_EXACT + 1):
+        other = repeats if before is None else min(before, MOST_EXACT)
         if math.comb(repeats + other, repeats) >= max(tests, 1) / rate:
             return repeats
     return None

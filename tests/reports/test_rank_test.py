@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from wedgehog.reports.rank_test import can_decide, pooled_test, rank_test, real, repeats_needed
+from wedgehog.reports.rank_test import RankTest, can_decide, pooled_test, rank_test, real, repeats_needed
 
 
 def by_counting(before, after) -> float:
@@ -64,6 +64,14 @@ def test_the_repeats_that_are_needed_are_the_fewest_that_can_decide():
     assert repeats_needed(120, 0.01) == 8
     assert repeats_needed(120, 0.01, before=10) == 7
     assert repeats_needed(120, 0.01, before=1) is None
+
+
+def test_no_plan_promises_more_repeats_than_the_test_uses():
+    """Beside 3 values, 69 would be enough for 280 tests; but the test takes 40 of them."""
+    least_p = rank_test([1.0] * 3, [2.0] * 69).least_p
+    assert not any(can_decide([RankTest(least_p, least_p)] * 280, 0.005))
+    assert repeats_needed(280, 0.005, before=3) is None
+    assert repeats_needed(280, 0.005, before=1000) == repeats_needed(280, 0.005, before=40)
 
 
 def test_noise_alone_is_rarely_called_real():
