@@ -101,12 +101,11 @@ def times(history: History) -> Iterator[tuple[str, float]]:
         if taken_s is not None:
             yield "call", taken_s
     yield from (("tool", run.done.at_s - run.began.at_s) for run in tool_runs(history) if run.done is not None)
-    for turn in history.turns:
-        if turn.recovery or turn.duration_s is None:
-            continue
-        yield "turn", turn.duration_s
-        if outcome_of(turn, history).kind in _SHOWN:
-            yield "first error", turn.duration_s
+    played = (turn for turn in history.turns if not turn.recovery)
+    yield from (("turn", turn.duration_s) for turn in played if turn.duration_s is not None)
+    failed = first_error(history)
+    if failed is not None and failed.duration_s is not None:
+        yield "first error", failed.duration_s
     recovered_s = recovery_s(history)
     if recovered_s is not None:
         yield "recovery", recovered_s

@@ -53,6 +53,25 @@ def test_each_measure_counts_what_it_says(campaign):
     assert found["call"].max == pytest.approx(0.054)
 
 
+def _fails_twice(telling: Telling) -> None:
+    """The first message fails after 2 s, the next one at once."""
+    telling.start("s", "a")
+    for turn, waits_s in ((1, 2.0), (2, 0.1)):
+        telling.message(turn)
+        telling.request(turn)
+        telling.later(waits_s).end(turn, error="Error: no luck", exit_code=1)
+
+
+def test_of_each_run_only_the_first_error_is_one(campaign):
+    """Two repeats with two errors each: as in summary.csv, each repeat has one first error."""
+    for repeat in (1, 2):
+        campaign.run(judgement("s", "a", repeat=repeat), _fails_twice)
+    found = _found(campaign)
+    assert (found["turn"].count, found["first error"].count) == (4, 2)
+    assert found["first error"].p50 == found["first error"].max == 2.0
+    assert {row.first_error_s for row in table(load(campaign.folder))} == {2.0}
+
+
 def test_a_tool_is_timed_from_its_start_to_its_end(campaign):
     """One of two commands ended."""
     campaign.run(judgement("s", "a"), dangling)
