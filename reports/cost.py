@@ -9,7 +9,7 @@ from wedgehog.reports.campaign_folder import agent_order
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.repeats import SPENT, WAITED, cell_of, flaky, largest
 from wedgehog.reports.rows import RunRow, played
-from wedgehog.reports.words import NONE, brief, count, many, money, seconds
+from wedgehog.reports.words import NONE, brief, count, least_money, many, money, seconds
 
 QUERIES = ("queries", "queries_s", "queries_share")
 SCRIPTED = ("scripted", "both")
@@ -73,14 +73,15 @@ def total_words(table: Sequence[RunRow]) -> str:
     No provider was paid: the tokens are those of the fake one, at list prices.
     """
     total = total_usd(table)
-    least = "at least " if total is not None and any(run.at_least for run in table) else ""
-    return f"simulated cost {least}{money(total)}"
+    if total is not None and any(run.at_least for run in table):
+        return f"simulated cost at least {least_money(total)}"
+    return f"simulated cost {money(total)}"
 
 
 def cost_words(row: RunRow) -> str:
     """The cost in a row: `≥ $0.145` is a lower bound, `$3.88*` follows from tokens that the script sets."""
-    least = "≥ " if row.at_least and row.cost_usd is not None else ""
-    return f"{least}{money(row.cost_usd)}{'*' if row.usage in SCRIPTED else ''}"
+    said = f"≥ {least_money(row.cost_usd)}" if row.at_least and row.cost_usd is not None else money(row.cost_usd)
+    return f"{said}{'*' if row.usage in SCRIPTED else ''}"
 
 
 def numbers(row: RunRow) -> Sequence[str]:

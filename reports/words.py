@@ -86,6 +86,11 @@ def money(usd: float | None) -> str:
     return f"${usd:,.2f}" if usd >= 1 else f"${usd:.3f}"
 
 
+def least_money(usd: float) -> str:
+    """A lower bound in dollars: below $0.0001 it is written out, because `at least <$0.0001` says nothing."""
+    return f"${usd:.6f}" if 0 < usd < 0.0001 else money(usd)
+
+
 def seconds(number: float | None) -> str:
     """60.0021 → `60.0 s`, 0.043 → `43 ms`; first rounded to the four decimals of a table, so that both say the same."""
     if number is None:

@@ -1,5 +1,7 @@
 """What each agent's runs cost, and how long its user waited."""
 
+from dataclasses import replace
+
 import pytest
 
 from wedgehog.harness.record.events.turn import GaveUp
@@ -133,6 +135,8 @@ def test_the_cost_of_a_run_that_was_still_going_on_is_a_lower_bound(campaign):
     rows = table(load(campaign.folder))
     (row,) = worst(rows)
     assert (cost_words(row), total_words(rows)) == ("≥ $0.024", "simulated cost at least $0.024")
+    tiny = replace(row, cost_usd=0.000027)
+    assert (cost_words(tiny), total_words([tiny])) == ("≥ $0.000027", "simulated cost at least $0.000027")
     assert [note[0] for note in notes([row])] == ["≥"]
     campaign.run(judgement("plain", "mine", repeat=2), plain_run)
     (row,) = worst(table(load(campaign.folder)))
