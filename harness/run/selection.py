@@ -9,11 +9,12 @@ from pathlib import Path
 
 from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
-from wedgehog.harness.invariants import InvariantError, find, known
+from wedgehog.harness.invariants import InvariantError, find
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.verdict import Level
+from wedgehog.harness.run.known_failures import check_known
 from wedgehog.harness.run.skip_reasons import MINUTES
-from wedgehog.harness.scenario.document import BadFileError, load
+from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import ScenarioFile, find_scenarios, load_scenario
 
@@ -100,7 +101,8 @@ def select(wanted: Wanted) -> list[Entry]:
     entries = _each_once([entry for file in chosen for entry in _with_agents(file, wanted)])
     if not entries:
         raise UsageError("these scenarios expect nothing of any agent: name one with --agent SPEC")
-    _check_known(entries)
+    specs = {entry.agent.path: entry.agent for entry in entries if entry.agent.known}
+    check_known(specs.values(), (entry.file.path for entry in entries), stock_folder())
     entries = [replace(entry, agent=entry.agent.at_level(wanted.level)) for entry in entries]
     return [replace(entry, repeat=n) for entry in entries for n in range(1, wanted.repeat + 1)]
 
@@ -112,29 +114,6 @@ def without_minutes(entries: Sequence[Entry], wanted: Wanted) -> tuple[list[Entr
         return list(entries), []
     long = [it for it in entries if MINUTES in it.scenario.tags and it.file.path.resolve() not in named]
     return [it for it in entries if it not in long], list(dict.fromkeys(it.scenario.name for it in long))
-
-
-def _check_known(entries: Sequence[Entry]) -> None:
-    """Refuse names under a spec's `known:` that are like a scenario's, and an invariant's: they have no effect."""
-    specs = {entry.agent.path: entry.agent for entry in entries if entry.agent.known}
-    if not specs:
-        return
-    beside = (path for place in {entry.file.path.parent for entry in entries} for path in place.glob("*.yaml"))
-    names = {path.stem for path in (*beside, *stock_folder().rglob("*.yaml"))}
-    for spec in specs.values():
-        wrong = [
-            (("known", name), said) for name in spec.known if name not in names and (said := _unknown(name, names))
-        ]
-        if wrong:
-            raise load(spec.path).errors(wrong)
-
-
-def _unknown(name: str, scenarios: set[str]) -> str:
-    """What is wrong with a name under `known:`; empty if it may be a scenario in another folder."""
-    if name in known():
-        return f"known: {name!r} is an invariant, and failures are known by their scenario"
-    hint = did_you_mean(name, scenarios)
-    return f"known: no scenario is called {name!r}{hint}" if hint else ""
 
 
 def _paths(wanted: Wanted) -> Iterator[Path]:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.run import known_failures
 from wedgehog.harness.run.selection import (
     UsageError,
     Wanted,
@@ -210,6 +211,7 @@ KNOWN = "name: mine\nwire: anthropic\ncommand: [x]\nknown:\n  {name}: a reason\n
     ("name", "said"),
     [
         ("stal-forever", "known: no scenario is called 'stal-forever' (did you mean 'stall-forever'?)"),
+        ("elsewhere/mine", "known: no scenario is called 'elsewhere/mine'"),
         ("no_traceback", "known: 'no_traceback' is an invariant, and failures are known by their scenario"),
     ],
 )
@@ -223,12 +225,24 @@ def test_a_known_failure_of_no_scenario_is_a_mistake(incident: Any, tmp_path: Pa
 
 
 def test_a_known_failure_may_be_of_a_scenario_that_is_not_played_now(incident: Any, tmp_path: Path):
-    """A stock one, one beside the scenario that is played, or one in another folder, which is like no name here."""
+    """A stock one, one beside the played scenario, or one below the spec's folder, by its file's name or its own."""
     folder = incident(mine={}, other={})
+    (tmp_path / "more/deep").mkdir(parents=True)
+    (tmp_path / "more/deep/file.yaml").write_text("# of another team\nname: 'far'\n")
     (tmp_path / "mine.yaml").write_text(
-        KNOWN.format(name="other") + "  key-refused: a reason\n  elsewhere/mine: of another project\n"
+        KNOWN.format(name="other") + "  key-refused: a reason\n  far: a reason\n  file: a reason\n"
     )
     assert chosen(scenarios=(str(folder / "scenarios/mine.yaml"),), agents=(str(tmp_path / "mine.yaml"),))
+
+
+def test_in_a_folder_with_too_many_files_a_known_failure_may_be_of_any_scenario(
+    incident: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Nothing is refused that was not looked for."""
+    folder = incident(mine={})
+    (tmp_path / "mine.yaml").write_text(KNOWN.format(name="elsewhere"))
+    monkeypatch.setattr(known_failures, "MANY", 1)
+    assert chosen(scenarios=(str(folder),), agents=(str(tmp_path / "mine.yaml"),))
 
 
 def test_scenarios_that_expect_nothing_need_an_agent(incident: Any):
