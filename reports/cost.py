@@ -78,6 +78,11 @@ def total_words(table: Sequence[RunRow]) -> str:
     return f"simulated cost {money(total)}"
 
 
+def count_words(row: RunRow, number: float | None, words: Callable[[float | None], str] = count) -> str:
+    """A number of calls or tokens in a row: `≥ 45` is a lower bound."""
+    return f"≥ {words(number)}" if row.at_least and number else words(number)
+
+
 def cost_words(row: RunRow) -> str:
     """The cost in a row: `≥ $0.145` is a lower bound, `$3.88*` follows from tokens that the script sets."""
     said = f"≥ {least_money(row.cost_usd)}" if row.at_least and row.cost_usd is not None else money(row.cost_usd)
@@ -87,16 +92,15 @@ def cost_words(row: RunRow) -> str:
 def numbers(row: RunRow) -> Sequence[str]:
     """Paid calls, tokens billed and delivered, cost, turn, first error and recovery of a row, as text."""
     return (
-        count(row.paid_calls),
-        brief(row.tokens_billed),
-        brief(row.tokens_delivered),
+        count_words(row, row.paid_calls),
+        *(count_words(row, tokens, brief) for tokens in (row.tokens_billed, row.tokens_delivered)),
         NONE if row.paid_calls is None else cost_words(row),
         *map(seconds, (row.turn_s, row.first_error_s, row.recovery_s)),
     )
 
 
 def notes(rows: Iterable[RunRow]) -> Iterator[str]:
-    """What the signs beside the costs of these rows mean, and whose price stands for that of an unknown model."""
+    """What the signs beside the numbers of these rows mean, and whose price stands for that of an unknown model."""
     shown = [row for row in rows if row.paid_calls is not None]
     yield from dict.fromkeys(row.prices for row in shown if row.prices)
     if any(row.usage in SCRIPTED for row in shown):

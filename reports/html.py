@@ -16,7 +16,17 @@ from wedgehog.reports.agents_section import agents_section
 from wedgehog.reports.all_runs import AllRuns
 from wedgehog.reports.attention import attention_list, headline, wrong_lines
 from wedgehog.reports.campaign_folder import NO_FAMILY, OF_SCENARIOS, SINGLE_FIX, StoredCampaign, agent_order
-from wedgehog.reports.cost import PerAnswer, asked, cost_words, notes, per_answer, shares, total_words, worst
+from wedgehog.reports.cost import (
+    PerAnswer,
+    asked,
+    cost_words,
+    count_words,
+    notes,
+    per_answer,
+    shares,
+    total_words,
+    worst,
+)
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.latency import times
 from wedgehog.reports.latency_section import latency_section
@@ -203,7 +213,7 @@ def _single_fix(run: StoredRun) -> bool:
 def _bars(family: str, rows: Sequence[RunRow]) -> tuple[Markup, Markup]:
     shown = rows[:BARS_SHOWN]
     of = "" if family == NO_FAMILY else f": {family}"
-    calls = [Bar(row.scenario, row.agent, row.paid_calls or 0.0, count(row.paid_calls)) for row in shown]
+    calls = [Bar(row.scenario, row.agent, row.paid_calls or 0.0, count_words(row, row.paid_calls)) for row in shown]
     dollars = [Bar(row.scenario, row.agent, row.cost_usd or 0.0, cost_words(row)) for row in shown]
     return bars(f"Paid calls{of}", calls), bars(f"Money{of}", dollars)
 
@@ -215,7 +225,9 @@ def _group(scenario: str, report_number: str) -> Markup:
 
 def _line(row: RunRow, answers: PerAnswer) -> Markup:
     cells = (
-        *map(count, (row.paid_calls, row.refused_calls, row.tokens_billed, row.tokens_delivered)),
+        count_words(row, row.paid_calls),
+        count(row.refused_calls),
+        *(count_words(row, tokens) for tokens in (row.tokens_billed, row.tokens_delivered)),
         cost_words(row),
         seconds(row.calls_s),
         brief(row.peak_calls_per_min),

@@ -10,7 +10,7 @@ from wedgehog.harness.record.store import StoredRun
 from wedgehog.harness.record.views import Turn
 from wedgehog.reports.database_use import database
 from wedgehog.reports.session_state import SessionState, session_state
-from wedgehog.reports.words import brief, count, many, money, one_line, seconds
+from wedgehog.reports.words import brief, count, least_money, many, money, one_line, seconds
 
 AT_MOST = 5
 Book = tuple[str, SessionState]
@@ -40,9 +40,11 @@ def own_books(history: History, books: Sequence[Book]) -> Iterator[str]:
     ours, played = ledger_of(history), played_ledger(history)
     more = ours.paid_calls - played.paid_calls
     without = f" (with {more:,} of the recovery message, which the numbers above this list leave out)" if more else ""
+    least, usd = ("at least ", least_money) if history.cut_short else ("", money)
+    calls = f"{least}{many(ours.paid_calls, 'paid call')}{without}"
     yield (
-        f"By our count: {many(ours.paid_calls, 'paid call')}{without}, {count(ours.total.input_tokens)} input and "
-        f"{count(ours.total.output_tokens)} output tokens, {money(ours.cost_usd)}."
+        f"By our count: {calls}, {count(ours.total.input_tokens)} input and "
+        f"{count(ours.total.output_tokens)} output tokens, {usd(ours.cost_usd)}."
     )
     for name, state in books[:AT_MOST]:
         yield from _compared(name, state, ours.total.input_tokens, ours.total.output_tokens)

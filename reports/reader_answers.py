@@ -28,7 +28,7 @@ from wedgehog.reports.session_files import session_answers
 from wedgehog.reports.sister_runs import SisterRuns, SistersOf
 from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.turn_exits import exits_compared, turn_exit
-from wedgehog.reports.words import count, many, money, one_line, seconds
+from wedgehog.reports.words import count, least_money, many, money, one_line, seconds
 
 IDS_SHOWN = 8
 AT_MOST = 5
@@ -153,9 +153,10 @@ class _Answers:
             models = [*dict.fromkeys(call.arrived.model for call in mine)]
             more = f" and {len(models) - AT_MOST} more models" if len(models) > AT_MOST else ""
             spent = ledger_of(self.history, mine)
+            least, usd = ("at least ", least_money) if self.history.cut_short else ("", money)
             yield (
-                f"{wire}: {many(len(mine), 'paid call')}, {count(spent.total.tokens_billed)} tokens billed, "
-                f"{money(spent.cost_usd)}: {'; '.join(self._model(it, mine) for it in models[:AT_MOST])}{more}."
+                f"{wire}: {least}{many(len(mine), 'paid call')}, {count(spent.total.tokens_billed)} tokens billed, "
+                f"{usd(spent.cost_usd)}: {'; '.join(self._model(it, mine) for it in models[:AT_MOST])}{more}."
             )
 
     def _model(self, model: str, calls: Sequence[Call]) -> str:

@@ -16,7 +16,7 @@ from wedgehog.harness.record.views import Turn
 from wedgehog.reports.call_table import call_table
 from wedgehog.reports.calls import fault_words
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.cost import cost_words, notes, pace
+from wedgehog.reports.cost import cost_words, count_words, notes, pace
 from wedgehog.reports.database_use import database
 from wedgehog.reports.event_list import VIOLATING, ListedEvents, event_list, listed, violations
 from wedgehog.reports.history_numbers import first_error
@@ -123,9 +123,10 @@ class _PlayedRun:
         refused = f"{said.refused_calls:,} refused" if said.refused_calls else ""
         took = "" if said.calls_s is None else f"paid ones within {seconds(said.calls_s)}"
         peak = pace(said.peak_calls_per_min, said.paid_calls or 0, said.calls_s or 0.0)
+        delivered = count_words(said, said.tokens_delivered, brief)
         parts = [
-            ("paid calls", count(said.paid_calls), ", ".join(part for part in (refused, took) if part)),
-            ("tokens billed", brief(said.tokens_billed), f"{brief(said.tokens_delivered)} delivered"),
+            ("paid calls", count_words(said, said.paid_calls), ", ".join(part for part in (refused, took) if part)),
+            ("tokens billed", count_words(said, said.tokens_billed, brief), f"{delivered} delivered"),
             ("cost", cost_words(said), peak),
             ("turn", seconds(said.turn_s), ""),
             ("first error", seconds(said.first_error_s), self._first_error()),

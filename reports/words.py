@@ -86,9 +86,9 @@ def money(usd: float | None) -> str:
     return f"${usd:,.2f}" if usd >= 1 else f"${usd:.3f}"
 
 
-def least_money(usd: float) -> str:
+def least_money(usd: float | None) -> str:
     """A lower bound in dollars: below $0.0001 it is written out, because `at least <$0.0001` says nothing."""
-    return f"${usd:.6f}" if 0 < usd < 0.0001 else money(usd)
+    return f"${usd:.6f}" if usd and usd < 0.0001 else money(usd)
 
 
 def seconds(number: float | None) -> str:

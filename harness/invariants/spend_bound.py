@@ -39,4 +39,7 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     known = ((number, tally.usd) for number, tally in ledger.turns.items() if tally.usd is not None)
     number, usd = max(known, key=lambda it: it[1], default=(0, None))
     turn = next((it for it in history.turns if it.number == number), None)
-    return passed("" if usd is None or turn is None else f"the most expensive turn, {turn}, cost ${float(usd):.4f}")
+    if usd is None or turn is None:
+        return passed()
+    least = "at least " if history.is_cut_short(turn) else ""
+    return passed(f"the most expensive turn, {turn}, cost {least}${float(usd):.4f}")

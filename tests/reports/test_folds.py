@@ -6,7 +6,7 @@ import pytest
 
 from wedgehog.harness.record.events.turn import GaveUp
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.cost import cost_words, notes, total_usd, total_words, worst
+from wedgehog.reports.cost import cost_words, notes, numbers, total_usd, total_words, worst
 from wedgehog.reports.repeats import cell_of
 from wedgehog.reports.rows import table
 
@@ -137,6 +137,7 @@ def test_the_cost_of_a_run_that_was_still_going_on_is_a_lower_bound(campaign):
     assert (cost_words(row), total_words(rows)) == ("≥ $0.024", "simulated cost at least $0.024")
     tiny = replace(row, cost_usd=0.000027)
     assert (cost_words(tiny), total_words([tiny])) == ("≥ $0.000027", "simulated cost at least $0.000027")
+    assert numbers(row)[:3] == ("≥ 1", "≥ 8,000", "0"), "so are calls and tokens; of none there is no sign"
     assert [note[0] for note in notes([row])] == ["≥"]
     campaign.run(judgement("plain", "mine", repeat=2), plain_run)
     (row,) = worst(table(load(campaign.folder)))

@@ -162,6 +162,8 @@ def test_a_service_that_still_asked_when_the_recording_ended_has_only_a_floor_of
     assert "After its front end gave up, turn 1 went on with 2 more calls. The last reply, to call 5, asked" in said
     assert "asked for a tool again 0.10 s before the recording ended, and its pauses lasted up to 0.20 s" in said
     assert "≥ $" in said and "calls, tokens and cost are lower bounds" in said
+    assert "paid calls ≥ 5" in said and "anthropic: at least 5 paid calls" in said
+    assert "By our count: at least 5 paid calls" in said
     assert "at work on turn 1, also after its front end gave up" in said
 
 

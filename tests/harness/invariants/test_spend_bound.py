@@ -28,6 +28,15 @@ def test_without_a_bound_the_dearest_turn_is_reported():
     assert (verdict.status, verdict.says) == ("pass", "the most expensive turn, turn 1, cost $0.3000")
 
 
+def test_the_cost_of_a_turn_that_asked_for_more_when_the_run_ended_is_a_lower_bound():
+    """It was stopped at its deadline, and still made calls."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], input_tokens=100_000, tokens=0, delivered=1)
+    tell.deadline().end("", ended="deadline", exit_code=None)
+    assert check("spend_bound", tell.seal()).says == "the most expensive turn, turn 1, cost at least $0.3000"
+
+
 def test_an_unknown_price_is_inconclusive_and_never_nothing():
     """The table knows this model, but no price of it."""
     history = _a_turn_of(100_000, model="devstral-small:free").seal()
