@@ -94,7 +94,8 @@ def _of_agent(name: str, agent: str, folder: Path, category: Categorize) -> Comp
         raise ValueError(f"{name}: no run's folder, and no agent of {folder}, which has {agents}")
     open_runs = [run for run in campaign.unfinished if _may_be_of(agent, run.folder)]
     found, settings = unfinished(campaign, open_runs), settings_of(campaign)
-    return ComparedSide(_shown(name), cells, tuple(found), skipped_of(campaign), settings)
+    skipped = {key: reason for key, reason in skipped_of(campaign).items() if key[1] == agent}
+    return ComparedSide(_shown(name), cells, tuple(found), skipped, settings)
 
 
 def _may_be_of(agent: str, folder: Path) -> bool:
@@ -109,7 +110,7 @@ def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:
     if other.cells and not given.cells:  # A stored baseline says what counts, on whichever side it stands.
         given, other = other, given
     quantities = given.quantities(other.world or "")
-    compared = differences(*_alike(before, after), given.false_alarms, quantities, after.skipped)
+    compared = differences(*_alike(before, after), given.false_alarms, quantities, *_skipped(before, after))
     found = [*compared, *after.unfinished]
     return sorted(found, key=lambda it: KINDS.index(it.kind))
 
@@ -121,6 +122,19 @@ def _alike(before: ComparedSide, after: ComparedSide) -> tuple[dict[Key, PlayedC
     return (
         _renamed(before.cells, {(s, old): _pair(old, names[old]) for s, old in both}),
         _renamed(after.cells, {(s, names[old]): _pair(old, names[old]) for s, old in both}),
+    )
+
+
+def _skipped(before: ComparedSide, after: ComparedSide) -> tuple[dict[Key, str], dict[Key, str]]:
+    """What the later and the earlier side skipped, by the names that the agents have on the other side.
+
+    What another agent skips is only not played: it may never have had what the scenario needs. Another version had it.
+    """
+    names = _matched(before.agents, after.agents)
+    olds = {new: old for old, new in names.items() if old.partition("@")[0] == new.partition("@")[0]}
+    return (
+        {(scenario, olds.get(new, new)): reason for (scenario, new), reason in after.skipped.items()},
+        {(scenario, names.get(old, old)): reason for (scenario, old), reason in before.skipped.items()},
     )
 
 

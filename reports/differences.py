@@ -22,13 +22,17 @@ def differences(
     rate: float = FALSE_ALARMS,
     quantities: Iterable[Quantity] = tuple(QUANTITIES.values()),
     skipped: Mapping[Key, str] = MappingProxyType({}),
+    skipped_before: Mapping[Key, str] = MappingProxyType({}),
 ) -> list[Difference]:
     """All differences, one per cell and kind, the worst first. Both mappings have the same names for the same cells.
 
-    `skipped`: what the later side skipped, with the reason.
+    `skipped`, `skipped_before`: what the later and the earlier side skipped, with the reason.
     """
     both = [(before[key], after[key]) for key in after if key in before]
-    found = [*one_sided(before, after, skipped), *(it for pair in both for it in result_differences(*pair))]
+    found = [
+        *one_sided(before, after, skipped_before, skipped),
+        *(it for pair in both for it in result_differences(*pair)),
+    ]
     found += unknown_costs(both)
     both, compared = [pair for pair in both if not is_cut_by_another_bound(*pair)], list(quantities)
     for better in (False, True):

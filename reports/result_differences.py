@@ -23,15 +23,19 @@ _KINDS: Mapping[str, DifferenceKind] = {"failed": "worse", "known": "known", "pa
 
 
 def one_sided(
-    before: Mapping[Key, PlayedCell], after: Mapping[Key, PlayedCell], skipped: Mapping[Key, str]
+    before: Mapping[Key, PlayedCell],
+    after: Mapping[Key, PlayedCell],
+    skipped_before: Mapping[Key, str],
+    skipped: Mapping[Key, str],
 ) -> Iterator[Difference]:
-    """Cells that only one side has. One that the later side skipped, with this reason, is undecided: it has no verdict.
+    """Cells that only one side has. What the other side skipped, with this reason, has no verdict there.
 
-    The agent may have lost what the scenario needs, its tools for example.
+    So what the later side skipped is undecided: the agent may have lost what the scenario needs, its tools for example.
+    And what the earlier side skipped is new, also if it fails now: a skip was no better.
     """
     for key, cell in after.items():
         if key not in before:
-            yield from _new(cell)
+            yield from _new(cell, skipped_before.get(key, ""))
     for key, cell in before.items():
         if key in after:
             continue
@@ -41,8 +45,11 @@ def one_sided(
             yield _difference(cell, "gone", f"not played now; before {cell.reads()}", 0.0)
 
 
-def _new(cell: PlayedCell) -> Iterator[Difference]:
-    if cell.results.get("failed"):
+def _new(cell: PlayedCell, skipped: str) -> Iterator[Difference]:
+    if skipped and cell.decided:
+        because = "" if cell.worst == "passed" else _because(cell, cell.worst)
+        yield _difference(cell, "new", f"skipped before ({skipped}); now {cell.reads()}{because}", 0.0)
+    elif cell.results.get("failed"):
         yield _difference(cell, "worse", f"new, and {cell.reads()}{_because(cell, 'failed')}", 900.0)
     elif not cell.undecided:
         yield _difference(cell, "new", f"no earlier result; now {cell.reads()}", 0.0)
@@ -72,8 +79,11 @@ def _result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Diffe
 
 
 def _another_result(before: PlayedCell, after: PlayedCell) -> Difference:
-    """The worst result of the repeats is another one."""
+    """The worst result of the repeats is another one. A failure of some repeats can stay away by chance."""
     kind = _KINDS[after.worst]
+    was_some = bool(before.results.get("failed") and before.results.get("passed"))
+    if kind == "better" and was_some and _chance(before, after, better=True) > FAILED_BY_CHANCE:
+        return _difference(after, "maybe", _shares(before, after), 600.0)
     because = "" if kind == "better" else _because(after, after.worst)
     return _difference(after, kind, f"{before.reads()} → {after.reads()}{because}", 1000.0)
 

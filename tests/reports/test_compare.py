@@ -53,6 +53,28 @@ def test_two_runs_are_compared_worst_first(tmp_path):
     assert ran.stdout.splitlines()[-1] == "2 worse, 1 undecided, 1 new, 1 of 4 common results alike"
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "line", "code"),
+    [
+        ("mine", "other", "- gone: tools, other: not played now; before failed 1 of 1", 0),
+        ("mine@1", "mine@2", "? undecided: tools, mine@2: skipped now, before failed 1 of 1: needs tools", 3),
+    ],
+)
+def test_a_skip_is_neither_better_nor_worse(tmp_path, first, second, line, code):
+    """A failure of what the first agent skipped is new; what the second skips has no verdict, if it could play it."""
+    campaign = Campaign(tmp_path / "both")
+    campaign.run(judgement("alike", first), calls(2))
+    campaign.run(judgement("alike", second), calls(2))
+    campaign.run(judgement("tools", first, skipped="needs tools"))
+    campaign.run(judgement("tools", second, "fail", **LATE), calls(2, 9))
+    ran = compared(first, second, "--in", campaign.folder)
+    assert "+ new: tools, " in ran.stdout and "skipped before (needs tools); now failed 1 of 1: turn 1" in ran.stdout
+    assert ran.exit_code == 0
+    back = compared(second, first, "--in", campaign.folder)
+    assert line in back.stdout
+    assert back.exit_code == code
+
+
 def test_no_path_of_this_machine_is_printed(tmp_path, monkeypatch):
     """A folder is named as seen from here, and one elsewhere by its last part."""
     before, after = yesterday(tmp_path).folder, today(tmp_path).folder
@@ -66,7 +88,7 @@ def test_the_other_way_round_it_is_better(tmp_path):
     """And what is not played any more is gone; nothing is worse, so the exit code is 0."""
     ran = compared(today(tmp_path).folder, yesterday(tmp_path).folder)
     assert ran.exit_code == 0
-    assert "✓ better: flipped, mine: passed 2, failed 1 of 3 → passed 3 of 3" in ran.stdout
+    assert "~ not sure: flipped, mine: failed 1 of 3 → 0 of 3 (p = 0.5; at most 0.01 decides)" in ran.stdout
     assert "✓ better: doubled, mine: paid calls 10 → 5, -50%" in ran.stdout
     assert "- gone: fresh, mine" in ran.stdout
 

@@ -151,7 +151,8 @@ def test_few_repeats_say_that_they_cannot_decide():
 
 def failing(failed: int, repeats: int = 10) -> dict[tuple[str, str], PlayedCell]:
     """So many of the repeats failed."""
-    return {("s", "mine"): PlayedCell("s", "mine", {"passed": repeats - failed, "failed": failed})}
+    results = {"passed": repeats - failed, "failed": failed}
+    return {("s", "mine"): PlayedCell("s", "mine", {name: number for name, number in results.items() if number})}
 
 
 @pytest.mark.parametrize(
@@ -162,10 +163,14 @@ def failing(failed: int, repeats: int = 10) -> dict[tuple[str, str], PlayedCell]
         (failing(1), failing(6), "maybe", "failed 1 of 10 → 6 of 10 (p = 0.029; at most 0.01 decides)"),
         (failing(1, 3), failing(3, 3), "maybe", "failed 1 of 3 → 3 of 3 (p = 0.2; at most 0.01 decides)"),
         (failing(7), failing(1), "better", "failed 7 of 10 → 1 of 10 (p = 0.0099)"),
+        (failing(6), failing(0), "better", "passed 4, failed 6 of 10 → passed 10 of 10"),
+        (failing(1), failing(0), "maybe", "failed 1 of 10 → 0 of 10 (p = 0.5; at most 0.01 decides)"),
+        (failing(2, 3), failing(0, 3), "maybe", "failed 2 of 3 → 0 of 3 (p = 0.2; at most 0.01 decides)"),
+        (failing(3, 3), failing(0, 3), "better", "failed 3 of 3 → passed 3 of 3"),
     ],
 )
 def test_a_scenario_that_fails_more_often_has_a_line(before, after, kind, says):
-    """Both sides fail now and then: beyond chance it is worse, and each smaller rise is a warning."""
+    """Beyond chance it is worse; each smaller rise, and a failure of some repeats that stayed away, is a warning."""
     assert [(it.kind, it.says) for it in differences(before, after)] == [(kind, says)]
 
 
