@@ -157,7 +157,10 @@ def _on_json(change: Edit, data: bytes) -> bytes | None:
         case Malformed():
             return data[: start + (end - start) // 2] + data[end:]
         case NoUsage():
-            document = json.loads(data[start:end])
+            try:
+                document = json.loads(data[start:end])
+            except ValueError:  # another edit has made it malformed
+                return None
             told = encode(_without_usage(document))
             return data[:start] + told + data[end:] if told != data[start:end] else None
     return None

@@ -186,6 +186,17 @@ async def test_a_reply_in_one_piece_can_be_malformed_too(open_llm: Any, ask: Any
     assert recorder.all(WriteStarted)[0].edited == ("malformed_json",)
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_what_is_malformed_and_has_no_usage_either_is_still_sent(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, stream: bool
+) -> None:
+    """The second edit finds no JSON to read where the first one has struck."""
+    received = await ask(await open_llm(Reply(WORDS, edits=(Malformed(), NoUsage()))), provider, stream=stream)
+    assert received.status == 200
+    edited = recorder.all(WriteStarted)[0].edited
+    assert edited[0] == "malformed_json" and (stream or len(edited) == 1)
+
+
 @pytest.mark.parametrize("stream", [True, False])
 async def test_without_usage_the_reply_is_billed_all_the_same(
     open_llm: Any, ask: Any, recorder: Any, provider: Any, stream: bool
