@@ -35,12 +35,14 @@ import wedgehog.reports.markdown
 import wedgehog.reports.terminal  # noqa: F401
 from wedgehog.harness.agents import surroundings
 from wedgehog.harness.commands import cli
-from wedgehog.harness.run import sim_player
+from wedgehog.harness.run import connection_watch, sim_player
 from wedgehog.harness.services.mcp import host
 from wedgehog.reports import latency_section
 
 latency_section.DRAWS = False
 """matplotlib takes a second and more of each report; `tests/live/test_run.py` has a command that draws."""
+connection_watch.LOOK_EVERY_S = 0.6
+"""Each look walks all sockets of the machine, and the runs of all workers look: together a twentieth of the time."""
 
 IMPORTS = "WEDGEHOG_TEST_IMPORTS"
 """The variable with names of more modules to import, once for all commands: those that take a tenth of a second."""

@@ -59,6 +59,7 @@ OF_FAULTS_ONLY = {name for name in registered() if "_" in name} - {"max_tokens"}
 FAULT_FILE = re.compile(r"harness\.faults\.(?:wire|reply|actor)\b")
 
 
+@cache
 def sources() -> list[Path]:
     """Our own modules."""
     return sorted(
@@ -161,10 +162,10 @@ def test_the_page_lists_the_rooms_in_their_order():
     assert tuple(re.findall(r"^\| `(\w+)` \|", page, re.M)) == ROOMS
 
 
-@pytest.mark.parametrize("path", sources(), ids=name_of)
-def test_a_room_imports_only_rooms_above_it(path: Path):
+def test_a_room_imports_only_rooms_above_it():
     """`reports` imports only the record and the reader of YAML files; `fake_llm` imports nothing of ours."""
-    assert [name for name in imports(path) if not allowed(name_of(path), name)] == []
+    found = [(name_of(path), name) for path in sources() for name in imports(path)]
+    assert [(importer, imported) for importer, imported in found if not allowed(importer, imported)] == []
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
@@ -247,13 +248,13 @@ def _names_a_fault(node: ast.AST) -> bool:
     return node.attr == "name" or "fault" in ast.unparse(node.value)
 
 
-@pytest.mark.parametrize("path", [it for it in sources() if "faults" not in it.relative_to(ROOT).parts], ids=name_of)
-def test_a_fault_says_everything_about_itself(path: Path):
+def test_a_fault_says_everything_about_itself():
     """Outside of `faults/` no concrete fault is imported, told apart by its name, or named.
 
     The fake provider knows nothing of faults: its own edits have the same names.
     """
-    assert _read(path).faults == []
+    others = [path for path in sources() if "faults" not in path.relative_to(ROOT).parts]
+    assert {name_of(path): _read(path).faults for path in others if _read(path).faults} == {}
 
 
 @pytest.mark.parametrize(
@@ -294,10 +295,10 @@ def _assigned_from_outside(tree: ast.AST) -> Iterator[str]:
                 yield f"{ast.unparse(target)} at line {target.lineno}"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "harness" / "run").glob("*.py")), ids=name_of)
-def test_a_run_is_wired_by_constructors(path: Path):
+def test_a_run_is_wired_by_constructors():
     """No part of a run gets an attribute from outside after it was made."""
-    assert list(_assigned_from_outside(ast.parse(path.read_text(encoding="utf-8")))) == []
+    trees = {path.name: ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "harness" / "run").glob("*.py")}
+    assert {name: found for name, tree in trees.items() if (found := list(_assigned_from_outside(tree)))} == {}
 
 
 @pytest.mark.parametrize(

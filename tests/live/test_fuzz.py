@@ -32,8 +32,8 @@ def specs(tmp_path: Path) -> None:
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
 
 
-BUDGETS = ("10s", "2m")
-"""A busy machine plays too few scenarios in the first."""
+BUDGETS = ("3s", "15s", "2m")
+"""A busy machine plays too few scenarios in the first ones."""
 
 
 def searched(wedgehog: Any, *agents: str) -> Any:
