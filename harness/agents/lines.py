@@ -137,8 +137,10 @@ class LinesSession(LivingSession):
 
     @property
     def _end(self) -> int | None:
-        """Where the line stands that ends the turn, if it is no JSON: that one is a prompt, and says nothing else."""
-        return self._heard.place_of(self._talks.done) if isinstance(self._talks.done, str) else None
+        """Where the prompt stands that ends the turn: it says nothing else, and a JSON line may hold the answer."""
+        if not isinstance(self._talks.done, str) or (place := self._heard.place_of(self._talks.done)) is None:
+            return None
+        return None if self._heard.lines[place].lstrip().startswith("{") else place
 
     def _answered_s(self, owned: Owned, answer: str) -> float | None:
         source = OutputSource.parse(self._talks.answer)

@@ -164,8 +164,8 @@ def init(
         elif resume or (resume is None and sys.stdin.isatty()):
             again = "And for the next message on the same session (empty: the same)?"
             resume = ask(again, resume or "", partial(first.wrong_resume, kind), "")
-        prompt = found.prompt if command == proposed else ""
-        text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind, found.python, prompt)
+        talks = found.talks if command == proposed else None
+        text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind, found.python, talks)
         file.write_text(text, encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}, and then: wedgehog run --agent {file}", markup=False)
 

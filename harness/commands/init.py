@@ -132,11 +132,12 @@ def spec_text(
     resume: str = "",
     kind: InitKind = "command",
     python: str = "",
-    prompt: str = "",
+    talks: Mapping[str, object] | None = None,
 ) -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file.
 
-    `python` is that of the project's own environment; empty for ours. `prompt` is that of an agent in lines of text.
+    `python` is that of the project's own environment; empty for ours. `talks` are the keys beside `start` that its
+    source shows.
     """
     spec: dict[str, object] = {"name": name, "wire": wire}
     own = _there(python, Path(file).resolve().parent) if python else ""
@@ -144,25 +145,19 @@ def spec_text(
         named = {"python": own} if own else {}
         spec |= {"callable": _function(file, start.strip()), **named, "env": dict(WIRES[wire][0])}
     else:
-        spec |= _started(file, start, resume, kind, prompt, own or "{python}")
+        spec |= _started(file, start, resume, kind, talks, own or "{python}")
         spec["env"] = _env(start, resume) | WIRES[wire][0]
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
     note = OWN_PYTHON if own and own in body else ""
-    return HEAD.replace("{file}", file) + _guessed(kind, prompt) + note + body + HINTS
+    return HEAD.replace("{file}", file) + _guessed(kind, talks) + note + body + HINTS
 
 
-def _started(file: str, start: str, resume: str, kind: InitKind, prompt: str, python: str) -> dict[str, object]:
+def _started(
+    file: str, start: str, resume: str, kind: InitKind, talks: Mapping[str, object] | None, python: str
+) -> dict[str, object]:
     lines = {"start" if kind != "command" else "command": start, "resume": resume}
     given = {key: _seen_from(file, words, python) for key, line in lines.items() if (words := _split(line)[1])}
-    return dict(given) if kind == "command" else {kind: {**given, **_guesses(kind, prompt)}}
-
-
-def _guesses(kind: InitKind, prompt: str) -> dict[str, object]:
-    """The keys beside `start`; a prompt says when a process takes messages, and when its turn is over."""
-    if kind != "lines" or not prompt:
-        return dict(GUESSES.get(kind, {}))
-    sign = f"^{re.escape(prompt).replace(chr(92) + ' ', ' ')}$"
-    return {"ready": sign, "done": sign}
+    return dict(given) if kind == "command" else {kind: {**given, **(talks or GUESSES.get(kind, {}))}}
 
 
 def _function(file: str, place: str) -> str:
@@ -175,10 +170,13 @@ def _env(start: str, resume: str) -> dict[str, str]:
     return _split(start)[0] | _split(resume)[0]
 
 
-def _guessed(kind: InitKind, prompt: str) -> str:
+def _guessed(kind: InitKind, talks: Mapping[str, object] | None) -> str:
     if kind == "callable":
         return CALLED
-    keys, page = ", ".join(_guesses(kind, prompt)), "docs/agents.md" if kind == "http" else "docs/agents-that-stay.md"
+    keys, page = (
+        ", ".join(talks or GUESSES.get(kind, {})),
+        "docs/agents.md" if kind == "http" else "docs/agents-that-stay.md",
+    )
     return GUESSED.replace("{keys}", keys).replace("{page}", page) if keys else ""
 
 
@@ -195,7 +193,7 @@ def _seen_from(file: str, argv: list[str], python: str) -> list[str]:
     source = re.compile(r"[\w./~-]+\.(py|js|mjs|ts|sh)")
     first = python if argv[0] in ("python", "python3") else argv[0]
     named = [first if "/" not in first else _there(first, folder)]
-    return [*named, *(_there(word, folder) if source.fullmatch(word) else word for word in argv[1:])]
+    return [*named, *(_there(word, folder) if word == "." or source.fullmatch(word) else word for word in argv[1:])]
 
 
 def _there(name: str, folder: Path) -> str:
@@ -203,4 +201,5 @@ def _there(name: str, folder: Path) -> str:
     path = Path(name).expanduser() if name.startswith("~/") else Path(name)
     if name.startswith("{") or path.is_absolute():
         return str(path)
-    return f"{{here}}/{Path(os.path.relpath(path, folder)).as_posix()}"
+    seen = Path(os.path.relpath(path, folder)).as_posix()
+    return "{here}" if seen == "." else f"{{here}}/{seen}"

@@ -6,21 +6,22 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.source_signs import prompt_of, runs_when_imported, takes_a_port, takes_arguments
+from wedgehog.harness.commands.source_talk import QUESTIONS, lines_of, route_of
 from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
 MARKS: Final[dict[str, re.Pattern[str]]] = {
-    "anthropic": re.compile(r"^\s*(?:from|import) anthropic\b|@anthropic-ai/sdk|/v1/messages", re.MULTILINE),
+    "anthropic": re.compile(r"^\s*(?:from|import)(?: .*,)? anthropic\b|@anthropic-ai/sdk|/v1/messages", re.MULTILINE),
     "gemini": re.compile(r"^\s*from google import genai|^\s*(?:from|import) google\.genai|@google/genai", re.MULTILINE),
-    "ollama": re.compile(r"^\s*(?:from|import) ollama\b|from ['\"]ollama['\"]|/api/chat", re.MULTILINE),
+    "ollama": re.compile(r"^\s*(?:from|import)(?: .*,)? ollama\b|from ['\"]ollama['\"]|/api/chat", re.MULTILINE),
     "openai-realtime": re.compile(r"\.realtime\.connect\(|/v1/realtime|OpenAIRealtimeWS\b", re.MULTILINE),
     "openai-responses": re.compile(
         r"\.responses\.(?:create|stream|parse)\(|/v1/responses|^\s*from agents import", re.MULTILINE
@@ -29,15 +30,15 @@ MARKS: Final[dict[str, re.Pattern[str]]] = {
 }
 """What a program has that uses a wire format: an SDK's import or call, or the path of the API."""
 SERVICES: Final = {
-    "FastAPI": "python -m uvicorn {module}:{app} --port {{port}}",
-    "Flask": "python -m flask --app {module} run --port {{port}}",
+    "FastAPI": "python -m uvicorn --app-dir . {module}:{app} --port {{port}}",
+    "Flask": "python -m flask --app {file} run --port {{port}}",
 }
 ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "run", "index", "repl")
 """The usual names of the file that starts an agent, the likeliest first."""
 ENVIRONMENTS: Final = (".venv", "venv")
 """The usual names of the folder of a project's own environment."""
+_TALKS: Final[Mapping[str, Callable[[ast.Module], dict[str, object]]]] = {"lines": lines_of, "http": route_of}
 _MOST_FILES, _MOST_BYTES = 300, 200_000
-_WORDS: Final = ("message", "prompt", "text", "question", "query", "user_input")
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Proposal:
     because: str = ""
     python: str = ""
     """The Python of the project's own environment; empty without one, or if it is ours."""
-    prompt: str = ""
-    """With `lines`: the text with which the program asks for a message."""
+    talks: Mapping[str, object] = field(default_factory=dict)
+    """With `lines` and `http`: the keys beside `start` that the source shows; empty if it shows none."""
 
 
 def propose(folder: Path) -> Proposal:
@@ -60,9 +61,9 @@ def propose(folder: Path) -> Proposal:
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
     kind, command, because = next(_starts(project, sources, folder), (Proposal.kind, None, ""))
-    tree = _parsed(sources[Path(because)]) if kind == "lines" else None
-    prompt = prompt_of(tree) if tree else ""
-    return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), prompt)
+    tree = _parsed(sources[Path(because)]) if kind in _TALKS else None
+    talks = _TALKS[kind](tree) if tree else {}
+    return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), talks)
 
 
 def _python(folder: Path) -> str:
@@ -105,7 +106,7 @@ def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> 
     for path, tree in trees.items():
         for app, made_by in _assigned_calls(tree):
             if made_by in SERVICES:
-                yield "http", SERVICES[made_by].format(module=_module(path), app=app), str(path)
+                yield "http", SERVICES[made_by].format(module=_module(path), file=path.as_posix(), app=app), str(path)
     for script in mapped(project.get("scripts")):
         yield "command", f"{_installed(script, folder)} {{message}}", "pyproject.toml"
     for path, text in sources.items():
@@ -113,6 +114,9 @@ def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> 
             yield from _program(path.as_posix(), text, trees[path])
         if _rank(path) < len(ENTRIES) and path.suffix in (".js", ".mjs"):
             yield "command", f"node {path.as_posix()} {{message}}", str(path)
+    for path, tree in trees.items():
+        if lines_of(tree):
+            yield "lines", f"python {path.as_posix()}", str(path)
     for path, tree in trees.items():
         for name in () if runs_when_imported(tree) else _answering(tree):
             yield "callable", f"{path.as_posix()}:{name}", str(path)
@@ -122,7 +126,7 @@ def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind,
     """Yield how a file with a usual name is started: as a service, at a prompt, or with the message as an argument."""
     if takes_a_port(text):
         yield "http", f"python {file} --port {{port}}", file
-    if prompt_of(tree) and not takes_arguments(text):
+    if lines_of(tree) and not (prompt_of(tree) and takes_arguments(text)):
         yield "lines", f"python {file}", file
     if "__main__" in text or takes_arguments(text):
         yield "command", f"python {file} {{message}}", file
@@ -148,7 +152,7 @@ def _answering(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
             first = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)][:1]
-            if first and first[0] in _WORDS:
+            if first and first[0] in QUESTIONS:
                 yield node.name
 
 

@@ -144,6 +144,14 @@ async def test_one_process_takes_message_after_message(spec_of: Callable[..., An
     assert pid is not None and not psutil.pid_exists(pid)
 
 
+async def test_a_pattern_that_recognises_a_json_line_leaves_the_answer_in_it(spec_of: Callable[..., Any], place: Any):
+    """Only a prompt says nothing else."""
+    words = {**WAYS["lines"]["lines"], "done": '"type": "done".*}$'}
+    async with open_agent(spec_of(AGENT, lines=words), place) as session:
+        outcome = await session.say("m1 hello", first=True)
+    assert outcome.answer.endswith("says hello")
+
+
 async def test_what_a_process_says_before_anybody_listens_is_not_lost(tmp_path: Path):
     """A process may be ready before the call that starts it returns."""
     out = Capture(tmp_path / "log")

@@ -21,6 +21,34 @@ parser.add_argument("--port", type=int)
 http.server.HTTPServer(("", parser.parse_args().port), Handler).serve_forever()
 """
 
+JSON_LINES = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    try:
+        print(json.dumps({"reply": model(asked["question"])["message"], "cost": 1}), flush=True)
+    except OSError as wrong:
+        print(json.dumps({"error": str(wrong)}), flush=True)
+"""
+FASTAPI = """
+class Question(BaseModel):
+    question: str
+app = FastAPI()
+@app.get("/healthz")
+def healthz(): return {"message": "fine"}
+@app.post("/chat")
+async def chat(asked: Question) -> Answer:
+    said = await model({"messages": [{"role": "user", "content": asked.question}]})
+    return Answer(answer=said["message"]["content"], cost=1)
+"""
+FLASK = """
+app = Flask(__name__)
+@app.route("/ask", methods=["POST"])
+def ask():
+    body = request.get_json()
+    return jsonify({"reply": model(body["text"])["message"]})
+"""
+
 
 def proposed(folder: Path, **files: str) -> Proposal:
     """The proposal for a project with these files; `__` in a name is a dot."""
@@ -35,6 +63,7 @@ def proposed(folder: Path, **files: str) -> Proposal:
         ("from anthropic import AsyncAnthropic", "anthropic"),
         ("from google import genai", "gemini"),
         ("import ollama", "ollama"),
+        ("import json, anthropic", "anthropic"),
         ("client.responses.create(model='m')", "openai-responses"),
         ("client.chat.completions.create()", "openai-chat"),
         ("import requests; requests.post(f'{base}/v1/messages')", "anthropic"),
@@ -60,16 +89,21 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
             "command",
             "bot {message}",
         ),
-        ({"app__py": "app = FastAPI()", "main__py": MAIN}, "http", "python -m uvicorn app:app --port {port}"),
+        (
+            {"app__py": "app = FastAPI()", "main__py": MAIN},
+            "http",
+            "python -m uvicorn --app-dir . app:app --port {port}",
+        ),
         (
             {"web__py": "import flask\nsite = flask.Flask(__name__)"},
             "http",
-            "python -m flask --app web run --port {port}",
+            "python -m flask --app web.py run --port {port}",
         ),
         ({"agent__py": "import sys\nmain(*sys.argv[1:])"}, "command", "python agent.py {message}"),
         ({"repl__py": REPL}, "lines", "python repl.py"),
         ({"main__py": f"def main():\n    {REPL}\n{MAIN}"}, "lines", "python main.py"),
         ({"app__py": SERVICE}, "http", "python app.py --port {port}"),
+        ({"loop__py": JSON_LINES}, "lines", "python loop.py"),
         ({"core__py": "def _hidden(message): ...\nasync def reply(message, *, key): ..."}, "callable", "core.py:reply"),
     ],
 )
@@ -123,6 +157,34 @@ def test_a_prompt_says_when_the_turn_is_over(tmp_path: Path, monkeypatch: pytest
     spec = load_spec(tmp_path / "agent.yaml")
     assert spec.lines is not None
     assert (spec.lines.ready, spec.lines.done, spec.lines.send) == ("^you> $", "^you> $", "{message}")
+
+
+def test_a_program_of_json_lines_shows_its_messages_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The spec works as it was proposed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.py").write_text(JSON_LINES)
+    assert CliRunner().invoke(app, ["init", "--yes"]).exit_code == 0
+    spec = load_spec(tmp_path / "agent.yaml")
+    assert spec.lines is not None
+    assert (spec.lines.send, spec.lines.done) == ({"question": "{message}"}, '"(reply|error)":.*}$')
+    assert (spec.lines.answer, spec.lines.error) == ("jsonl:reply", "jsonl:error")
+
+
+@pytest.mark.parametrize(
+    ("code", "talks"),
+    [
+        (FASTAPI, {"ready": "/healthz", "url": "/chat", "body": {"question": "{message}"}, "answer": "json:answer"}),
+        (FLASK, {"url": "/ask", "body": {"text": "{message}"}, "answer": "json:reply"}),
+        ("app = FastAPI()\n@app.post('/chats/{id}')\ndef chat(id, body: dict): return body['message']", {}),
+        (
+            "app = FastAPI()\n@app.post('/say')\ndef say(body: dict): return model(body['message'])",
+            {"url": "/say", "body": {"message": "{message}"}},
+        ),
+    ],
+)
+def test_a_service_shows_where_it_takes_a_message(tmp_path: Path, code: str, talks: dict[str, object]):
+    """With the names that its route reads and returns."""
+    assert proposed(tmp_path, app__py=code).talks == talks
 
 
 @pytest.mark.parametrize("spec", ["agent.yaml", "agents/mine.yaml"])
