@@ -67,6 +67,19 @@ def test_the_action_plays_with_its_inputs_and_keeps_the_exit_code(machine: Machi
     assert machine.run(step("Result")["run"], CODE="").returncode == 1
 
 
+def test_no_file_of_the_run_has_a_name_that_an_artifact_may_not_have(machine: Machine):
+    """An agent names its session files; with a colon in one of them the upload would fail, and so the job."""
+    odd = 's/.a/agent:"main"\t?/x|y*.jsonl'
+    files = f"mkdir -p '1/{odd.rpartition('/')[0]}'; echo kept > '1/{odd}'\n"
+    machine.program("wedgehog/bin/wedgehog", f"#!/bin/bash\nmkdir -p runs; cd runs; ln -sfn 1 latest\n{files}")
+    words = {"SCENARIOS": "", "AGENT": "a.yaml", "REPEAT": "1", "ARGS": "", "NAME": "n", "BASELINE": ""}
+    ran = machine.run(step("Play")["run"], **words)
+    assert ran.returncode == 0, ran.stderr
+    kept = [path for path in (machine.folder / "runs" / "1").rglob("*") if path.is_file()]
+    assert [str(path.relative_to(machine.folder)) for path in kept] == ["runs/1/s/.a/agent__main___/x_y_.jsonl"]
+    assert step("Keep the run")["continue-on-error"] is True, "only the run decides"
+
+
 def test_without_a_baseline_file_the_run_decides(machine: Machine):
     """The first run of a repository has none."""
     machine.program("wedgehog/bin/wedgehog", WEDGEHOG)
