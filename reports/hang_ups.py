@@ -108,7 +108,7 @@ def _of_silent(
     if told is None:
         yield (
             "Both times are alike, so either kind of timer fits this run; a reply that trickles tells them apart, and "
-            "no other run of this agent on this page has one that was open for longer."
+            "no other run of this agent on this page has such a reply that was open for longer."
         )
     else:
         yield _inactivity(told, longest_s, scale, fired)
@@ -116,8 +116,8 @@ def _of_silent(
 
 def _inactivity(other: OtherCall, longest_s: float, scale: float, fired: frozenset[str]) -> Sentence:
     it = other.call
-    by_another = "" if fired & other.fired else " by another timer, one of the whole call"
-    ended = f"until the agent hung up{by_another}" if it.hung_up else "and the agent did not hang up"
+    hung_up = f"until the agent hung up{_by_another(fired, other.fired)}"
+    ended = hung_up if it.hung_up else "and the agent did not hang up"
     only_here = ", ".join(f"{name!r}" for name in sorted(fired - other.fired))
     timer = f" Its timer {only_here} fired here, and there is no sign of that there." if only_here else ""
     only_there = ", ".join(f"{name!r}" for name in sorted(other.fired - fired))
@@ -129,6 +129,13 @@ def _inactivity(other: OtherCall, longest_s: float, scale: float, fired: frozens
         f"{_both(longest_s, scale)} here, {ended}: its bytes kept arriving ({it.bytes:,}, no pause above "
         f"{seconds(it.quiet_s)}).{timer}",
     ]
+
+
+def _by_another(here: frozenset[str], there: frozenset[str]) -> str:
+    """Why it hung up there although bytes kept coming; without a timer that is known to have fired, it is a guess."""
+    if not there:
+        return ", so not for inactivity, but perhaps by a timer of the whole call or turn"
+    return "" if here & there else " by another timer, one of the whole call"
 
 
 def _a_timer(fired: frozenset[str]) -> str:

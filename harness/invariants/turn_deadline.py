@@ -35,10 +35,12 @@ def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
 def _slowest(history: History, turn_s: float) -> str:
     """Of the turns that their user did not stop; short times in milliseconds."""
     judged = [turn for turn in history.turns if turn.stopped is None]
-    longest = max(judged, key=lambda turn: _took_s(history, turn), default=None)
-    took_s = 0.0 if longest is None else _took_s(history, longest)
+    if not judged:
+        return f"each turn was stopped by its user, {turn_s:.1f} s allowed"
+    longest = max(judged, key=lambda turn: _took_s(history, turn))
+    took_s = _took_s(history, longest)
     which = "the slowest turn" if len(judged) == len(history.turns) else "the slowest turn that was not stopped"
-    exit_s = 0.0 if longest is None else (longest.duration_s or 0.0) - took_s
+    exit_s = (longest.duration_s or 0.0) - took_s
     without = f" without the {exit_s * 1000:.0f} ms that it always takes to exit" if exit_s >= 0.01 else ""
     return f"{which} took {short_time(took_s)}{without}, {turn_s:.1f} s allowed"
 
@@ -77,7 +79,7 @@ def _gave_up(history: History, turn: Turn, stop: GaveUp, turn_s: float) -> Verdi
     waited_s = stop.at_s - turn.start_s if stop.after_s is None else stop.after_s
     if outcome_of(turn, history).kind == "answered" or waited_s < turn_s * (1 - AS_WRITTEN):
         return passed()
-    says = f"{turn}: the front end got no answer in {waited_s:.1f} s, {turn_s:.1f} s allowed"
+    says = f"{turn}: the front end gave up after {waited_s:.1f} s without an answer, {turn_s:.1f} s allowed"
     return unless_starved(history, says, (stop,), turn.start_s, stop.at_s)
 
 

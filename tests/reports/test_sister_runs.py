@@ -278,6 +278,16 @@ def test_each_of_two_timers_is_named_where_it_fired(campaign: Campaign):
     assert "that the spec does not name" not in there
 
 
+def test_without_a_timer_that_fired_there_the_reason_of_the_other_hang_up_is_a_guess(campaign: Campaign):
+    """That its bytes kept coming says only what it was not."""
+    silence = "turn 1: its timer 'idle' (60 s; here 2 s) fired: it hung up on call 1.1.1 after 2.00 s"
+    campaign.run(judgement("stalls", "a", remarks=(silence,)), silent())
+    campaign.run(judgement("trickles", "a"), trickle(3.0, 0.4, hangs_up=True))
+    here = answers_of(campaign, "stalls", "a")
+    assert "hung up, so not for inactivity, but perhaps by a timer of the whole call or turn: its bytes" in here
+    assert "by another timer" not in here
+
+
 def test_a_timer_that_fired_in_both_runs_is_not_called_another_one(campaign: Campaign):
     fired = "turn 1: its timer 'idle' (60 s; here 2 s) fired: it hung up on call 1.1.1 after 2.00 s"
     campaign.run(judgement("stalls", "a", remarks=(fired,)), silent())

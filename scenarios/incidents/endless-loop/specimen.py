@@ -123,7 +123,7 @@ class Landscaper:
         if "say-so" not in self._fixes:
             return reply.text
         if reply.stop_reason == "tool_use":
-            raise ModelError("stopped at a limit of my own with tool calls still to do; what was done is kept")
+            raise ModelError("stopped at a limit of my own with tool calls still to do; what was updated stays so")
         if reply.stop_reason == "max_tokens":
             raise ModelError(f"the model's reply was cut at {MAX_TOKENS} tokens")
         return reply.text
