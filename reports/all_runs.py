@@ -7,7 +7,6 @@ from functools import cached_property
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import SINGLE_FIX, StoredCampaign
-from wedgehog.reports.legend import legend
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.matrix import NumberedRun
 from wedgehog.reports.result_category import (
@@ -36,6 +35,23 @@ ROWS_BYTES = 2_500_000
 
 UNLISTED: tuple[ResultCategory, ...] = ("shown", "passed", "skipped")
 """Results that a large campaign counts and does not list."""
+
+MEANINGS = {
+    "answered": "the user got the whole answer.",
+    "surfaced": "no answer, but an error that the user could see.",
+    "silent": "no answer and no error until the deadline.",
+    "hidden": "no answer, and no word of an error: the turn ended with nothing, or with other words.",
+    "truncated": "a part of a reply was shown as if it were whole.",
+    "stopped by its user": "aborted, or its front end gave up.",
+    "lost call": "the provider accepted it, and its reply did not arrive whole.",
+    "paid": "the provider accepted the request, so it is billed, whatever arrived.",
+    "continuation": "the request that carries the results of tool calls back to the model.",
+    "recovery message": "one more message, after all faults are removed, to see whether the agent still works. "
+    "Only numbers that name it count it.",
+    "N allowed": "the bound of the invariant, by the scenario, by the agent's own spec or the stock one.",
+    "1.2.3": "turn 1, step 2 (a step for each round of tool calls), attempt 3; of a tool call its number in the reply.",
+}
+"""What the words of the page mean."""
 
 _HEADS = (("verdict", "keep"), ("run", "keep"), ("why", "says"), ("folder", "says"))
 
@@ -126,7 +142,7 @@ class AllRuns:
         """All sections, then the table of the other runs."""
         if not self.campaign.runs:
             return ()
-        shown = [tag("section", tag("h2", "Run by run"), legend(), list(self.sections.values()), id="runs")]
+        shown = [tag("section", tag("h2", "Run by run"), _legend(), list(self.sections.values()), id="runs")]
         if self.rows:
             table = html_table(_HEADS, self.rows.values(), tall=True)
             title = tag("h2", f"{len(self.rows):,} other runs")
@@ -158,3 +174,9 @@ class AllRuns:
 
 def _rank(run: StoredRun) -> tuple[int, bool]:
     return WORST_FIRST.index(result_category(run.judgement)), run.judgement.verdict != "fail"
+
+
+def _legend() -> Markup:
+    """What the words of the page mean, folded."""
+    items = [tag("div", tag("dt", word), tag("dd", meaning)) for word, meaning in MEANINGS.items()]
+    return tag("details", tag("summary", "What the words mean"), tag("dl", items, class_="stack"), class_="more screen")

@@ -1,6 +1,5 @@
 """Judges a run: its invariants give one verdict (error > fail > inconclusive > pass) and a sentence that says why."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,25 +12,21 @@ from wedgehog.harness.invariants.overload import answered_late
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
-from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
-from wedgehog.harness.record.events.run import SessionPlanted, Trouble
-from wedgehog.harness.record.events.turn import PermissionAsked, TurnEnded
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import Trouble
+from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
-from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.shared_output import shared_output_remarks
-from wedgehog.harness.run.timer_chain import timer_chain
-from wedgehog.harness.run.timer_remarks import timer_remarks
+from wedgehog.harness.run.fault_doubts import fault_doubts
+from wedgehog.harness.run.remarks import remarks
 from wedgehog.harness.run.unplayed import unplayed
-from wedgehog.harness.run.unrun_remarks import unrun_remarks
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
-from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import COMPACTION, AtCall, AtReply
+from wedgehog.harness.scenario.trigger import COMPACTION
 
 LIMITS = {
     "turn_s": "turn_deadline",
@@ -43,6 +38,8 @@ LIMITS = {
     "usd_per_turn": "spend_bound",
 }
 """A spec's limits, by the invariant whose parameter of the same name they tighten."""
+CONSEQUENCES = ("session_recovers", "turn_answered", "error_surfaced", "no_spend_after_abort")
+"""Named last: they are more often the consequence of another violation than its cause."""
 
 
 def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
@@ -73,7 +70,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         verdicts=tuple(verdicts),
         level=agent.level,
         strict=_violated(strict),
-        remarks=(*_remarks(history, agent, verdicts), *(f"{v.name}: {v.says}" for v in _failed(strict) if not counted)),
+        remarks=(*remarks(history, agent, verdicts), *(f"{v.name}: {v.says}" for v in _failed(strict) if not counted)),
         report_number=scenario.report,
     )
 
@@ -194,14 +191,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         if not refused.scripted and not refused.pairing and refused.message not in control.refusals:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).named("validator")
-    for unproven in history.of(FaultUnproven):
-        said = f"the {unproven.name} armed for call {unproven.call} left no proof that it fired"
-        yield inconclusive(said, [unproven]).named("faults")
-    plan = scenario.plan(history.run.time_scale)
-    yield from _unfired(history, plan)
-    yield from _failed_before_faults(history, plan)
-    if control.background:
-        yield from _beside(history, plan)
+    yield from fault_doubts(history, scenario.plan(history.run.time_scale), control)
     yield from _unsaid(history, scenario)
     yield from _unasked(history, scenario)
 
@@ -230,69 +220,6 @@ def _unasked(history: History, scenario: Scenario) -> Iterator[Verdict]:
             yield inconclusive(said).named("permission")
 
 
-def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
-    fired = {event.fault for event in history.of(FaultFired)}
-    over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
-    for index, planned in enumerate(plan.faults):
-        waits = isinstance(planned.fault, ReplyFault) and planned.fault.may_not_fire
-        if index not in fired and not waits and planned.trigger.turn not in over:
-            yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
-
-
-def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:
-    """Turns that ended in an error before any fault fired: the scenario's fault is not their cause."""
-    if not plan.faults or history.first(SessionPlanted) is not None:
-        return
-    struck = min((event.turn for event in history.of(FaultFired)), default=None)
-    for turn in history.turns:
-        outcome = outcome_of(turn, history)
-        early = (struck is None or turn.number < struck) and not any(map(_fails_by_script, turn.calls))
-        if early and not turn.recovery and outcome.kind in ("surfaced", "stopped at its limit"):
-            evidence = [event for event in (turn.end,) if event is not None]
-            said = f"{turn} was not answered before any fault fired: {outcome.how}"
-            yield inconclusive(said, evidence).named("harm")
-
-
-def _fails_by_script(call: Call) -> bool:
-    refused = call.refused is not None and call.refused.scripted
-    return refused or (call.ended is not None and call.ended.stop in ("max_tokens", "error"))
-
-
-def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
-    """A fault on a request may meet a background call: what a request says is only known once it has arrived."""
-    for fired in history.of(FaultFired):
-        if not plan.faults[fired.fault].trigger.in_request:
-            continue
-        calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
-        if calls and all(call.main for call in calls):
-            said = f"the {fired.name} may have fired on a call beside the conversation: the agent makes some, none came"
-            yield inconclusive(said, [fired]).named("faults")
-
-
-def _why_not(history: History, planned: PlannedFault) -> str:
-    """Why a fault on a reply never fired, if the record shows it."""
-    at = planned.trigger
-    if isinstance(at, AtCall) and at.on != "main":
-        names = {call.arrived.side.rpartition(" ")[0] for call in history.calls}
-        background = at.on == "background" or at.on in names
-        return "" if background else f"; no request of the conversation {at.on} arrived"
-    if planned.link != "llm":
-        return ""
-    calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
-    step = [call for call in calls if call.arrived.step == at.step]
-    if not step:
-        return f"; no request of step {at.turn}.{at.step} arrived" if calls else ""
-    tried = [call for call in step if call.arrived.attempt >= at.attempt]
-    if not tried:
-        times = "once" if len(step) == 1 else f"{len(step)} times"
-        return f"; that step was asked {times}, and the fault waits for attempt {at.attempt}"
-    sizes = [call.ended.body_bytes for call in tried if call.ended is not None]
-    if isinstance(at, AtReply) and at.byte is not None and sizes and max(sizes) <= at.byte:
-        return f"; it waits for byte {at.byte:,}, and the reply's body had {max(sizes):,}"
-    unmet = planned.fault.unmet if isinstance(planned.fault, ReplyFault) else ""
-    return f"; {unmet}" if unmet else ""
-
-
 def _says(history: History, verdicts: list[Verdict]) -> str:
     """The sentence of the worst verdict; for a pass, how its turns ended."""
     for status in ("error", "fail", "inconclusive"):
@@ -302,29 +229,3 @@ def _says(history: History, verdicts: list[Verdict]) -> str:
             said = [f"{v.name}: {v.says}" if status == "fail" else v.says for v in causes_first]
             return "; ".join(dict.fromkeys(said))
     return "; ".join(f"{turn.in_session}: {outcome_of(turn, history).kind}" for turn in history.turns)
-
-
-CONSEQUENCES = ("session_recovers", "turn_answered", "error_surfaced", "no_spend_after_abort")
-"""Named last: they are more often the consequence of another violation than its cause."""
-
-STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^\n]*", re.IGNORECASE)
-
-
-def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict]) -> Iterator[str]:
-    """What helps to understand the run: remarks of checks, timers that fired, repairs that were logged."""
-    yield from (it.says for it in verdicts if it.status == "pass" and it.says not in ("", "nothing to judge"))
-    for name, limit in agent.limits.stated.items():
-        yield f"its own limit of {name} is {limit.at_most:g}: {limit.why}"
-    yield from (it.says for it in verdicts if it.status == "nothing" and it.says.startswith("not judged"))
-    yield from timer_chain(agent.timeouts)
-    for turn in history.turns:
-        outcome = outcome_of(turn, history)
-        if outcome.remark:
-            yield f"{turn}: {outcome.remark}"
-    yield from timer_remarks(agent.timeouts, history)
-    yield from unrun_remarks(history)
-    yield from shared_output_remarks(history)
-    for ended in history.of(TurnEnded):
-        yield from dict.fromkeys(
-            f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
-        )

@@ -11,8 +11,8 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.record.turn_outcome import OutcomeKind
 from wedgehog.harness.record.verdict import nothing, passed
 from wedgehog.reports import write_folder
+from wedgehog.reports.all_runs import MEANINGS
 from wedgehog.reports.lanes import lanes
-from wedgehog.reports.legend import WORDS
 from wedgehog.reports.words import seconds
 
 from .conftest import NONCE, Campaign, Tell, Telling, judgement, plain_run, storm
@@ -184,4 +184,4 @@ def test_each_outcome_of_a_turn_stands_in_the_legend(campaign: Campaign):
     said = page_of(campaign, plain_run)
     assert "What the words mean answered the user got the whole answer." in said
     plain_words = {"stopped at its limit", "killed", "unfinished"}
-    assert set(get_args(OutcomeKind)) - plain_words <= set(WORDS)
+    assert set(get_args(OutcomeKind)) - plain_words <= set(MEANINGS)

@@ -5,7 +5,7 @@ from pathlib import Path
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import SentReply
-from wedgehog.harness.run.unrun_remarks import unrun_remarks
+from wedgehog.harness.run.remarks import unrun_remarks
 from wedgehog.harness.services.beacon import wrapped
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result

@@ -1,0 +1,88 @@
+"""Reasons why the faults of a scenario prove nothing: one never fired, or a turn failed before any did."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.faults.reply_fault import ReplyFault
+from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
+from wedgehog.harness.record.events.run import SessionPlanted
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, inconclusive
+from wedgehog.harness.record.views import Call
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.trigger import AtCall, AtReply
+
+
+def fault_doubts(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[Verdict]:
+    """An inconclusive verdict for each of these reasons."""
+    for unproven in history.of(FaultUnproven):
+        said = f"the {unproven.name} armed for call {unproven.call} left no proof that it fired"
+        yield inconclusive(said, [unproven]).named("faults")
+    yield from _unfired(history, plan)
+    yield from _failed_before_faults(history, plan)
+    if control.background:
+        yield from _beside(history, plan)
+
+
+def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    fired = {event.fault for event in history.of(FaultFired)}
+    over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
+    for index, planned in enumerate(plan.faults):
+        waits = isinstance(planned.fault, ReplyFault) and planned.fault.may_not_fire
+        if index not in fired and not waits and planned.trigger.turn not in over:
+            yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
+
+
+def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    """Turns that ended in an error before any fault fired: the scenario's fault is not their cause."""
+    if not plan.faults or history.first(SessionPlanted) is not None:
+        return
+    struck = min((event.turn for event in history.of(FaultFired)), default=None)
+    for turn in history.turns:
+        outcome = outcome_of(turn, history)
+        early = (struck is None or turn.number < struck) and not any(map(_fails_by_script, turn.calls))
+        if early and not turn.recovery and outcome.kind in ("surfaced", "stopped at its limit"):
+            evidence = [event for event in (turn.end,) if event is not None]
+            said = f"{turn} was not answered before any fault fired: {outcome.how}"
+            yield inconclusive(said, evidence).named("harm")
+
+
+def _fails_by_script(call: Call) -> bool:
+    refused = call.refused is not None and call.refused.scripted
+    return refused or (call.ended is not None and call.ended.stop in ("max_tokens", "error"))
+
+
+def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+    """A fault on a request may meet a background call: what a request says is only known once it has arrived."""
+    for fired in history.of(FaultFired):
+        if not plan.faults[fired.fault].trigger.in_request:
+            continue
+        calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
+        if calls and all(call.main for call in calls):
+            said = f"the {fired.name} may have fired on a call beside the conversation: the agent makes some, none came"
+            yield inconclusive(said, [fired]).named("faults")
+
+
+def _why_not(history: History, planned: PlannedFault) -> str:
+    """Why a fault on a reply never fired, if the record shows it."""
+    at = planned.trigger
+    if isinstance(at, AtCall) and at.on != "main":
+        names = {call.arrived.side.rpartition(" ")[0] for call in history.calls}
+        background = at.on == "background" or at.on in names
+        return "" if background else f"; no request of the conversation {at.on} arrived"
+    if planned.link != "llm":
+        return ""
+    calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
+    step = [call for call in calls if call.arrived.step == at.step]
+    if not step:
+        return f"; no request of step {at.turn}.{at.step} arrived" if calls else ""
+    tried = [call for call in step if call.arrived.attempt >= at.attempt]
+    if not tried:
+        times = "once" if len(step) == 1 else f"{len(step)} times"
+        return f"; that step was asked {times}, and the fault waits for attempt {at.attempt}"
+    sizes = [call.ended.body_bytes for call in tried if call.ended is not None]
+    if isinstance(at, AtReply) and at.byte is not None and sizes and max(sizes) <= at.byte:
+        return f"; it waits for byte {at.byte:,}, and the reply's body had {max(sizes):,}"
+    unmet = planned.fault.unmet if isinstance(planned.fault, ReplyFault) else ""
+    return f"; {unmet}" if unmet else ""
