@@ -9,6 +9,7 @@ from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import SINGLE_FIX, StoredCampaign
 from wedgehog.reports.markup import Markup, html_table, line, tag
 from wedgehog.reports.matrix import NumberedRun
+from wedgehog.reports.related_runs import RelatedRuns
 from wedgehog.reports.result_category import (
     ATTENTION,
     WORST_FIRST,
@@ -19,7 +20,6 @@ from wedgehog.reports.result_category import (
     run_badge,
 )
 from wedgehog.reports.run_section import anchor, run_section
-from wedgehog.reports.sister_runs import SisterRuns
 from wedgehog.reports.words import one_line
 
 OPEN_ALL_UP_TO = 3
@@ -93,11 +93,11 @@ class AllRuns:
         made: dict[int, Markup] = {}
         room = SECTIONS_BYTES
         # In a large campaign not each run is shown, and which ones have room is known only at the end.
-        sisters = SisterRuns([(n, run, "" if self.counted else anchor(n)) for n, run in self.representatives])
+        related = RelatedRuns([(n, run, "" if self.counted else anchor(n)) for n, run in self.representatives])
         few = len(self.campaign.runs) <= OPEN_ALL_UP_TO
         unfolded = {number for number, _ in self.bad[:OPEN_AT_MOST]}
         for number, run in self._for_room():
-            section = run_section(number, run.again(), self.campaign, sisters, unfolded=few or number in unfolded)
+            section = run_section(number, run.again(), self.campaign, related, unfolded=few or number in unfolded)
             room -= len(section)
             if room < 0:
                 break

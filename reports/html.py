@@ -49,7 +49,7 @@ NUMBERS_NOTE = (
     "Per minute: the 60 s with the most calls; if all calls took less than 60 s, their number divided by that time "
     f"({LEAST_S:g} s at least). Per answer: over all repeats, divided by the answered turns. Wasted: the share of the "
     "money for calls that completed no text block and no tool call. Database: queries through a database of the "
-    "harness; those that only the agent's own books hold stand in its run."
+    "harness; those that only the agent's own files count are shown with its run."
 )
 _NUMBERS = (
     *("paid calls", "refused", "tokens billed", "delivered", "cost", "calls took", "calls/min", "$/min"),

@@ -22,10 +22,10 @@ from wedgehog.reports.history_changes import compared, left_open, named, removal
 from wedgehog.reports.history_numbers import first_error
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.named_limits import error_end, limits
-from wedgehog.reports.own_books import books_of, database_share, own_books
+from wedgehog.reports.own_counts import counted_files, database_share, own_counts
+from wedgehog.reports.related_runs import RelatedRuns, RelatedTo
 from wedgehog.reports.sentences import Sentence
 from wedgehog.reports.session_files import session_answers
-from wedgehog.reports.sister_runs import SisterRuns, SistersOf
 from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.turn_exits import exits_compared, turn_exit
 from wedgehog.reports.words import count, least_money, many, money, one_line, seconds
@@ -35,11 +35,11 @@ AT_MOST = 5
 """So many sentences of one answer are shown; the rest is counted."""
 
 
-def reader_answers(run: StoredRun, sisters: SisterRuns) -> Markup | None:
+def reader_answers(run: StoredRun, related: RelatedRuns) -> Markup | None:
     """The list; None for a run without a turn."""
     if not run.history.turns:
         return None
-    pairs = [(name, list(said)) for name, said in _Answers(run, sisters.of(run)).all()]
+    pairs = [(name, list(said)) for name, said in _Answers(run, related.of(run)).all()]
     items = [tag("div", tag("dt", name), tag("dd", _sentences(said))) for name, said in pairs if said]
     return tag("div", tag("h4", "What a reader asks"), tag("dl", items, class_="stack answers"))
 
@@ -52,14 +52,14 @@ def _sentences(said: Sequence[Sentence]) -> list[Markup]:
 @dataclass(frozen=True)
 class _Answers:
     run: StoredRun
-    others: SistersOf
+    others: RelatedTo
 
     @cached_property
     def history(self) -> History:
         return self.run.history
 
     def all(self) -> Iterator[tuple[str, Iterable[Sentence]]]:
-        books = books_of(self.run)
+        files = counted_files(self.run)
         yield "Was each message answered once?", self.answered()
         yield "Time to the first error, and to recovery", self.times()
         yield "Inactivity, or the whole call?", self.hang_ups()
@@ -71,8 +71,8 @@ class _Answers:
         yield "Did a tool call run again?", self.repeated()
         yield "Paid calls by provider and model", self.models()
         yield "Did a limit of its own stop it?", self.limits()
-        yield "The agent's own books", own_books(self.history, books)
-        yield "Database", database_share(self.history, books)
+        yield "What the agent counted itself", own_counts(self.history, files)
+        yield "Database", database_share(self.history, files)
         yield "Other hosts", self.hosts()
 
     # ---- messages

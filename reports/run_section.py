@@ -25,10 +25,10 @@ from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.narrative import facts
 from wedgehog.reports.reader_answers import reader_answers
 from wedgehog.reports.refused_request import refused_request
+from wedgehog.reports.related_runs import RelatedRuns
 from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
 from wedgehog.reports.run_files import files
-from wedgehog.reports.sister_runs import SisterRuns
 from wedgehog.reports.timeline_svg import event_id, timeline_figure
 from wedgehog.reports.unjudged_turns import with_reason
 from wedgehog.reports.what_ran import what_ran
@@ -56,7 +56,7 @@ def anchor(number: int) -> str:
 
 
 def run_section(
-    number: int, run: StoredRun, campaign: StoredCampaign, sisters: SisterRuns, *, unfolded: bool
+    number: int, run: StoredRun, campaign: StoredCampaign, related: RelatedRuns, *, unfolded: bool
 ) -> Markup:
     """The folded section of one run."""
     judged = run.judgement
@@ -66,7 +66,7 @@ def run_section(
     skipped = tag("p", "This run does not count.", class_="soft")
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
-        skipped if judged.skipped else _PlayedRun(run, campaign, anchor(number), sisters).parts(),
+        skipped if judged.skipped else _PlayedRun(run, campaign, anchor(number), related).parts(),
     )
     return tag("details", head, tag("div", inside, class_="inside", id=anchor(number)), class_="run", open=unfolded)
 
@@ -84,7 +84,7 @@ class _PlayedRun:
     run: StoredRun
     campaign: StoredCampaign
     id: str
-    sisters: SisterRuns
+    related: RelatedRuns
 
     @cached_property
     def run_dir(self) -> str:
@@ -107,7 +107,7 @@ class _PlayedRun:
     def _details(self) -> Iterator[Markup | None]:
         """What is on the screen only: printed, it would fill pages."""
         yield self._turns()
-        yield reader_answers(self.run, self.sisters)
+        yield reader_answers(self.run, self.related)
         yield call_table(self.history, self.violating)
         yield refused_request(self.history, self.campaign.folder / BODIES)
         yield what_ran(self.history)

@@ -14,7 +14,7 @@ from inspect import isawaitable
 from typing import Any, Final, TypeAlias
 
 from wedgehog.fake_llm.admin.breakpoints import Breakpoint
-from wedgehog.fake_llm.admin.sessions import ProviderSessions, Story
+from wedgehog.fake_llm.admin.sessions import ProviderSessions, SessionScript
 from wedgehog.fake_llm.connection import Connection, Listener
 from wedgehog.fake_llm.http_request import Incoming
 from wedgehog.fake_llm.observer import Conn
@@ -28,7 +28,7 @@ _LONGEST_WAIT_S: Final = 60.0
 _LOCAL: Final = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d+)?")
 _SESSION: Final = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
-StoryReader: TypeAlias = Callable[[str], Story]
+ScriptReader: TypeAlias = Callable[[str], SessionScript]
 """Reads a script's text; raises ValueError with one line that names the error's place."""
 
 
@@ -68,14 +68,14 @@ class Admin(Listener):
     ...     print(admin.url)
     """
 
-    def __init__(self, sessions: ProviderSessions, read: StoryReader, port: int = 0) -> None:
+    def __init__(self, sessions: ProviderSessions, read: ScriptReader, port: int = 0) -> None:
         """`read` parses a script's text; port 0 takes a free port."""
         super().__init__(port)
         self._sessions, self._read = sessions, read
         self._answers: dict[tuple[str, str], Handler] = {
             ("GET", "health"): self._health,
             ("GET", "sessions"): lambda asked: {"sessions": [one.as_json() for one in sessions.all(asked.session)]},
-            ("GET", "script"): lambda asked: sessions.story(asked.session).text,
+            ("GET", "script"): lambda asked: sessions.script(asked.session).text,
             ("PUT", "script"): self._put,
             ("GET", "ledger"): lambda asked: {"attempts": sessions.ledger(asked.session)},
             ("GET", "requests"): self._request,
@@ -142,8 +142,8 @@ class Admin(Listener):
             raise AdminRequestError(f"a script has {_LARGEST_SCRIPT} bytes at most", 413)
         try:
             # In a thread: a large script, or loading the prices, would delay every stream.
-            story = await asyncio.to_thread(self._read, asked.body.decode("utf-8-sig"))
-            self._sessions.put(story, asked.session)
+            script = await asyncio.to_thread(self._read, asked.body.decode("utf-8-sig"))
+            self._sessions.put(script, asked.session)
         except UnicodeDecodeError:
             raise AdminRequestError("script: not UTF-8 text") from None
         except ValueError as wrong:

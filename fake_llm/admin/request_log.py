@@ -65,11 +65,12 @@ class RequestSummary:
 class LoggedRequest(RequestFacts):
     """A request and its reply. Turn, step and attempt are its position in its session.
 
-    `seen` is the request without its body, `gist` a summary. If no model is asked, the position is 0 and `gist` None.
+    `seen` is the request without its body, `summary` describes the body. If no model is asked, the position is 0 and
+    `summary` is None.
     """
 
     arrived: datetime = field(kw_only=True)
-    gist: RequestSummary | None = None
+    summary: RequestSummary | None = None
     turn: int = 0
     step: int = 0
     attempt: int = 0
@@ -115,19 +116,19 @@ class LoggedRequest(RequestFacts):
 
     def as_json(self, main: MainShape | None) -> dict[str, Any]:
         """Return the entry as plain data; `main` is the shape of the session's main calls."""
-        seen, gist, refused, started, ended = self.seen, self.gist, self.refused, self.started, self.ended
+        seen, summary, refused, started, ended = self.seen, self.summary, self.refused, self.started, self.ended
         return {
             "call": seen.call,
             "session": seen.session,
             "arrived": self.arrived.isoformat(),
             **_fields(seen, "wire", "method", "path", "key", "user_agent"),
-            "model": gist.model if gist else None,
+            "model": summary.model if summary else None,
             "stream": started is not None and started.stream,
             **_fields(self, "turn", "step", "attempt", "retry_of"),
             "conversation": self.conversation,
-            "background": gist.background(main) if gist else "",
+            "background": summary.background(main) if summary else "",
             "request_bytes": seen.size,
-            "tool_results": gist.tool_results if gist else 0,
+            "tool_results": summary.tool_results if summary else 0,
             "accepted": self.accepted,
             "status": refused.status if refused and refused.enforced else 200,
             "error": _fields(refused, "kind", "message", "pairing", "scripted", "enforced") if refused else None,
@@ -143,7 +144,7 @@ class LoggedRequest(RequestFacts):
 
     def line(self) -> str:
         """The finished request in one line, for a log."""
-        seen, model = self.seen, self.gist.model if self.gist else ""
+        seen, model = self.seen, self.summary.model if self.summary else ""
         status = self.refused.status if self.refused and self.refused.enforced else 200
         why = f" {self.refused.kind}: {self.refused.message}" if self.refused else ""
         paid = f" {self.tokens_delivered} tokens" if self.accepted else ""
@@ -177,9 +178,9 @@ class RequestLog:
         self.attempts.append(attempt)
         self._bodies.append((seen.call, seen.body))
         if seen.conversation is not None:
-            attempt.gist = RequestSummary.of(seen.conversation)
+            attempt.summary = RequestSummary.of(seen.conversation)
             self._place(attempt, seen.conversation)
-            self._look_at(attempt.gist.shape)
+            self._look_at(attempt.summary.shape)
         return attempt
 
     def as_json(self) -> list[dict[str, Any]]:

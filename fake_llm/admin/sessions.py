@@ -20,7 +20,7 @@ from wedgehog.fake_llm.reply import BALANCE, Answer, Failure
 _MOST_SESSIONS: Final = 1_000
 
 
-class Story(Protocol):
+class SessionScript(Protocol):
     """What a session plays: a script, the faults on its replies, and a balance."""
 
     @property
@@ -46,7 +46,7 @@ class ProviderSession:
     """
 
     name: str
-    story: Story
+    script: SessionScript
     balance: Balance | None
     request_log: RequestLog = field(default_factory=RequestLog)
     times: Counter[object] = field(default_factory=Counter)
@@ -63,7 +63,7 @@ class ProviderSessions:
 
     def __init__(
         self,
-        story: Story,
+        script: SessionScript,
         *,
         price: Price | None = None,
         log: Callable[[str], None] | None = None,
@@ -79,7 +79,7 @@ class ProviderSessions:
         self._sessions: dict[str, ProviderSession] = {}
         self._open: dict[int, tuple[ProviderSession, LoggedRequest]] = {}
         self._last_on: dict[int, LoggedRequest] = {}
-        self.put(story)
+        self.put(script)
 
     # ---- for the fake provider
 
@@ -88,7 +88,7 @@ class ProviderSessions:
         session, attempt = self._open[call]
         if session.balance is not None and session.balance.is_spent:
             return Failure(402, kind=BALANCE)
-        return session.story.answer(session, attempt, conversation)
+        return session.script.answer(session, attempt, conversation)
 
     def saw(self, fact: Fact) -> None:
         """Add a fact to its session's request log."""
@@ -122,7 +122,7 @@ class ProviderSessions:
         """Hold a reply at its gates, then apply its scripted fault."""
         session, attempt = self._open[point.call]
         ahead = await self.gates.passed(session.name, point)
-        return ahead if attempt.pending is None else (*ahead, *await session.story.gate(attempt, point))
+        return ahead if attempt.pending is None else (*ahead, *await session.script.gate(attempt, point))
 
     # ---- for tests and the admin API
 
@@ -135,7 +135,7 @@ class ProviderSessions:
         """Return the session of this name; create it if there is none."""
         session = self._sessions.get(name)
         if session is None:
-            session = self._sessions[name] = ProviderSession(name, self._story, self._fresh_balance(self._story))
+            session = self._sessions[name] = ProviderSession(name, self._script, self._fresh_balance(self._script))
             if len(self._sessions) > _MOST_SESSIONS:
                 del self._sessions[next(iter(self._sessions))]
         return session
@@ -144,17 +144,17 @@ class ProviderSessions:
         """Return all sessions, or the one of this name."""
         return list(self._sessions.values()) if name is None else [self.session(name)]
 
-    def story(self, name: str | None = None) -> Story:
+    def script(self, name: str | None = None) -> SessionScript:
         """Return the script of new sessions, or that of one session."""
-        return self._story if name is None else self.session(name).story
+        return self._script if name is None else self.session(name).script
 
-    def put(self, story: Story, name: str | None = None) -> None:
+    def put(self, script: SessionScript, name: str | None = None) -> None:
         """Play another script from the next request on, with a full balance; raise ValueError as `__init__` does."""
-        self._fresh_balance(story)
+        self._fresh_balance(script)
         if name is None:
-            self._story = story
+            self._script = script
         for session in self.all(name):
-            session.story, session.balance = story, self._fresh_balance(story)
+            session.script, session.balance = script, self._fresh_balance(script)
             session.times.clear()
             session.kept.clear()
 
@@ -174,20 +174,20 @@ class ProviderSessions:
             if name in (None, gate.session):
                 self.gates.open(gate)
         for session in self.all(name):
-            session.request_log, session.balance = RequestLog(), self._fresh_balance(session.story)
+            session.request_log, session.balance = RequestLog(), self._fresh_balance(session.script)
             session.times.clear()
             session.kept.clear()
 
-    def _fresh_balance(self, story: Story) -> Balance | None:
-        return story.balance.balance(self._price) if story.balance else None
+    def _fresh_balance(self, script: SessionScript) -> Balance | None:
+        return script.balance.balance(self._price) if script.balance else None
 
 
 def _charge(balance: Balance, attempt: LoggedRequest, fact: Fact) -> None:
     """Subtract what a fact bills: input tokens on acceptance, output tokens when they are generated."""
-    gist = attempt.gist
-    if gist is None or not attempt.accepted:
+    summary = attempt.summary
+    if summary is None or not attempt.accepted:
         return
     if isinstance(fact, WriteStarted):
-        balance.spend(gist.model, fact.input_tokens, 0)
+        balance.spend(summary.model, fact.input_tokens, 0)
     elif isinstance(fact, WriteEnded):
-        balance.spend(gist.model, 0, fact.output_tokens)
+        balance.spend(summary.model, 0, fact.output_tokens)

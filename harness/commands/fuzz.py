@@ -22,7 +22,7 @@ from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.corpus import Corpus, Finding
-from wedgehog.harness.search.drawn_scenario import Palette
+from wedgehog.harness.search.drawn_scenario import Capabilities
 from wedgehog.harness.search.in_one_process import RUN_SEED
 from wedgehog.harness.search.long_runs import BESIDE
 from wedgehog.harness.search.player import Player
@@ -146,18 +146,20 @@ class Fuzz:
                     wrong = f"the control run of {agent.name} failed: {control.says}"
                     raise _NotInVirtualTimeError(wrong) if world == "sim" and LIVE in wrong else ValueError(wrong)
             agents = tuple(zip(self.asked.agents, controls, strict=True))
-            palette = Palette.common([Palette.of(agent, control) for agent, control in agents])
-            palette = replace(palette, also=self.asked.also)
+            capabilities = Capabilities.common([Capabilities.of(agent, control) for agent, control in agents])
+            capabilities = replace(capabilities, also=self.asked.also)
             player = Player(opened.play, self.asked.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
-            if (probe := palette.probe()) is not None:
-                palette = replace(palette, compacts=not any(it.skipped for it in (await player.play(probe)).judgements))
+            if (probe := capabilities.probe()) is not None:
+                capabilities = replace(
+                    capabilities, compacts=not any(it.skipped for it in (await player.play(probe)).judgements)
+                )
             corpus = Corpus(self._folder, "tried-sim" if opened.sim else "tried")
             if self.asked.again:
                 corpus.forget()
             kind = partial(SimSearch, Simulated(opened.sim, agents, self.asked.most)) if opened.sim else Search
             self.search = kind(
                 player.play,
-                palette,
+                capabilities,
                 corpus,
                 watcher,
                 self.clock,

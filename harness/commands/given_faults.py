@@ -1,4 +1,4 @@
-"""A test that is an agent: stories and faults are drawn for it, played in virtual time, and what fails is shrunk."""
+"""A test that is an agent: scenarios and faults are drawn for it, played in virtual time, and what fails is shrunk."""
 
 import asyncio
 import inspect
@@ -44,7 +44,7 @@ def given_faults(
             return await my_agent.answer(message, base_url=f"{llm_url}/v1", key=key)
 
     `scenarios` are drawn from `seed`; with `pytest --wedgehog-budget 5m` as many as there is time for. Failures found
-    before are played first. `spec` are more keys of an agent's spec. The test fails with the smallest story, its
+    before are played first. `spec` are more keys of an agent's spec. The test fails with the smallest scenario, its
     timeline and the command that plays it again. Found scenarios and the spec are kept in `folder`.
     """
 
@@ -103,7 +103,7 @@ class _Search:
             asyncio.run(search.run())
         findings = sorted(search.search.result.findings, key=lambda it: it.path.stem) if search.search else []
         if findings:
-            return "\n".join([*_story(findings[0], agent, search.campaign_options("sim")), "", *search.lines()])
+            return "\n".join([*_scenario(findings[0], agent, search.campaign_options("sim")), "", *search.lines()])
         return "\n".join(search.lines()) if search.exit_code else ""
 
     def _options(self) -> Options:
@@ -120,8 +120,8 @@ class _Search:
         return place, load_spec(place)
 
 
-def _story(finding: Finding, agent: AgentSpec, options: Options) -> Iterator[str]:
-    """The smallest story of the first failure: script, faults, timeline, and the command that plays it again."""
+def _scenario(finding: Finding, agent: AgentSpec, options: Options) -> Iterator[str]:
+    """The smallest scenario of the first failure: script, faults, timeline, and the command that plays it again."""
     from wedgehog.harness.commands.pytest_scenarios import SessionPlayer
 
     player = SessionPlayer([agent], options)

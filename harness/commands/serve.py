@@ -55,7 +55,7 @@ class Provider:
         """Port 0 takes a free port; `log` gets one line for each finished request."""
         self._faulty = FaultyLink(WallClock())
         self._balance = balance
-        self._sessions = ProviderSessions(self._story(script), price=_price, log=log)
+        self._sessions = ProviderSessions(self._read_script(script), price=_price, log=log)
         self._strict, self._models = strict, models
         self._listen, self._admin = (host, port), Admin(self._sessions, self._read, admin_port)
         self._stack = AsyncExitStack()
@@ -76,8 +76,8 @@ class Provider:
 
     def put(self, script: Path | str | Mapping[str, Any], session: str | None = None) -> None:
         """Play another script from the next request on, in all sessions or in one."""
-        story = self._story(script)
-        self._there(lambda: self._sessions.put(story, session))
+        session_script = self._read_script(script)
+        self._there(lambda: self._sessions.put(session_script, session))
 
     def ledger(self, session: str | None = None) -> list[dict[str, Any]]:
         """An entry for each request, as in the admin API."""
@@ -165,20 +165,20 @@ class Provider:
     def _read(self, text: str) -> ScriptSession:
         """Read a script's text from HTTP; raise ValueError, one line, if it is wrong."""
         try:
-            return self._story(text)
+            return self._read_script(text)
         except BadFileError as bad:
             raise ValueError("; ".join(str(bad).splitlines())) from None
 
-    def _story(self, script: Path | str | Mapping[str, Any]) -> ScriptSession:
+    def _read_script(self, script: Path | str | Mapping[str, Any]) -> ScriptSession:
         document, text = _document(script)
-        story = ScriptSession(document, text, self._faulty)
-        story.balance = self._balance or story.balance
+        session_script = ScriptSession(document, text, self._faulty)
+        session_script.balance = self._balance or session_script.balance
         try:
-            if story.balance:
-                story.balance.balance(_price)
+            if session_script.balance:
+                session_script.balance.balance(_price)
         except ValueError as wrong:
             raise document.error(("balance",), str(wrong)) from None
-        return story
+        return session_script
 
 
 def _document(script: Path | str | Mapping[str, Any]) -> tuple[Document, str]:

@@ -22,6 +22,7 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import BODIES, CampaignStore, RunStore
 from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
 from wedgehog.harness.run.campaign_options import FirstFailureError, OpenCampaign, Options, Progress
+from wedgehog.harness.run.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.run.control import ControlFacts, control_scenario
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
 from wedgehog.harness.run.exit_code import FAILED, exit_code
@@ -35,7 +36,6 @@ from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim
 from wedgehog.harness.run.skip_reasons import FIRST_TURN_ONLY, as_far_as, why_not_here, why_skipped
 from wedgehog.harness.run.stored import keep_control, keep_inputs, kept_control
 from wedgehog.harness.run.unplayed import unplayed
-from wedgehog.harness.run.yardstick import Yardstick, yardstick_of
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
@@ -209,9 +209,9 @@ class Campaign:
             replay=self._replay(store.folder),
         )
 
-    def _common(self, entry: Entry) -> Yardstick | None:
+    def _common(self, entry: Entry) -> CommonBound | None:
         """The bound of time of all agents that are compared."""
-        return yardstick_of(entry, self._cells, self.options.turn_s)
+        return common_bound_of(entry, self._cells, self.options.turn_s)
 
     def _skipped(self, entry: Entry, control: ControlFacts) -> str:
         """Why a run is not played; empty if it is."""

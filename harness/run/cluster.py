@@ -21,7 +21,7 @@ from wedgehog.harness.record.judgement import Judgement, write_judgement
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.campaign_options import Options, Progress
-from wedgehog.harness.run.cluster_worker import Errand, Parcel, close_station, play_errand, unpack
+from wedgehog.harness.run.cluster_worker import RemoteResult, RemoteRun, close_worker_network, play_remote_run, unpack
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.plan import Resumed, cells_of
 from wedgehog.harness.run.plugins import absolute
@@ -69,17 +69,17 @@ class ClusterCampaign(Campaign):
                 yield network
             finally:
                 with contextlib.suppress(Exception):
-                    await asyncio.wait_for(self._client.run(close_station, self.mark), CLOSE_S)
+                    await asyncio.wait_for(self._client.run(close_worker_network, self.mark), CLOSE_S)
 
     async def _played(self, entry: Entry, control: ControlFacts, network: Network) -> Judgement:
         if not control.passed or self._skipped(entry, control):
             return await super()._played(entry, control, network)
-        errand = self._errand(entry, control, network)
-        return await asyncio.to_thread(self._unpacked, entry, await self._sent(errand))
+        remote_run = self._remote_run(entry, control, network)
+        return await asyncio.to_thread(self._unpacked, entry, await self._sent(remote_run))
 
-    def _errand(self, entry: Entry, control: ControlFacts, network: Network) -> Errand:
+    def _remote_run(self, entry: Entry, control: ControlFacts, network: Network) -> RemoteRun:
         it = self.options
-        return Errand(
+        return RemoteRun(
             campaign=self.mark,
             version=wedgehog_version(),
             network=network.name,
@@ -92,26 +92,26 @@ class ClusterCampaign(Campaign):
             common=self._common(entry),
         )
 
-    async def _sent(self, errand: Errand) -> Parcel:
+    async def _sent(self, remote_run: RemoteRun) -> RemoteResult:
         """Let a worker play a run. ClusterError: no worker can play it."""
-        future = self._client.submit(play_errand, errand, pure=False)
+        future = self._client.submit(play_remote_run, remote_run, pure=False)
         try:
-            parcel: Parcel = await future
+            result: RemoteResult = await future
         except Exception as wrong:
-            raise ClusterError(f"cluster: {errand.cell.scenario_path}, {errand.cell.agent}: {wrong}") from None
+            raise ClusterError(f"cluster: {remote_run.cell.scenario_path}, {remote_run.cell.agent}: {wrong}") from None
         finally:
             future.release()
-        if parcel.wrong:
-            raise ClusterError(f"cluster: {parcel.wrong}")
-        return parcel
+        if result.wrong:
+            raise ClusterError(f"cluster: {result.wrong}")
+        return result
 
-    def _unpacked(self, entry: Entry, parcel: Parcel) -> Judgement:
-        assert parcel.judgement is not None  # noqa: S101  a parcel without one says what is wrong
+    def _unpacked(self, entry: Entry, result: RemoteResult) -> Judgement:
+        assert result.judgement is not None  # noqa: S101  a result without one says what is wrong
         folder = self.store.run_folder(entry.file.scenario.name, entry.agent.name, entry.repeat)
-        judgement = replace(parcel.judgement, replay=self._replay(folder))
+        judgement = replace(result.judgement, replay=self._replay(folder))
         if folder.exists():
             shutil.rmtree(folder)
-        unpack(parcel.archive, self.store.folder)
+        unpack(result.archive, self.store.folder)
         write_judgement(folder, judgement)
         self._stored(folder)
         return judgement
@@ -163,7 +163,7 @@ def _forks() -> dict[str, str]:
         return {}
     from distributed import utils
 
-    multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", play_errand.__module__])
+    multiprocessing.get_context("forkserver").set_forkserver_preload(["distributed", play_remote_run.__module__])
     utils._forkserver_preload_set = True  # otherwise Dask adds pandas, which takes a second
     return {"distributed.worker.multiprocessing-method": "forkserver"}
 

@@ -1,8 +1,8 @@
 """One worker of a cluster: plays the runs that it is sent, and sends back their folders.
 
-    head ── Errand ──▶ worker: own network, own Toxiproxy, own scratch folder ── Parcel ──▶ head: the campaign's folder
+    head ── RemoteRun ──▶ worker: own network, own Toxiproxy, own folder ── RemoteResult ──▶ head: the campaign's folder
 
-The head stores a run only when its parcel has arrived, so a worker that dies in mid run leaves nothing behind.
+The head stores a run only when its result has arrived, so a worker that dies in mid run leaves nothing behind.
 """
 
 import asyncio
@@ -25,12 +25,12 @@ from wedgehog.harness.record.store import BODIES
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.campaign_options import NoProgress, OpenCampaign, Options
+from wedgehog.harness.run.common_bound import CommonBound
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.plan import PlannedCell, World
 from wedgehog.harness.run.plugins import load_plugins
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import keep_control
-from wedgehog.harness.run.yardstick import Yardstick
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 
 JUDGED = "verdicts.json"
@@ -38,7 +38,7 @@ _BODY = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
-class Errand:
+class RemoteRun:
     """One run to be played by a worker."""
 
     campaign: str
@@ -51,11 +51,11 @@ class Errand:
     cell: PlannedCell
     repeat: int
     control: ControlFacts
-    common: Yardstick | None
+    common: CommonBound | None
 
 
 @dataclass(frozen=True)
-class Parcel:
+class RemoteResult:
     """A run that was played: its judgement, and its folder and bodies as a tar archive."""
 
     judgement: Judgement | None
@@ -64,19 +64,19 @@ class Parcel:
     """Why it could not be played here, in one line."""
 
 
-def play_errand(errand: Errand) -> Parcel:
+def play_remote_run(remote_run: RemoteRun) -> RemoteResult:
     """Play one run; the function that the head submits."""
-    if errand.version != (ours := wedgehog_version()):
-        return Parcel(None, wrong=f"Wedgehog {ours} there, {errand.version} here")
+    if remote_run.version != (ours := wedgehog_version()):
+        return RemoteResult(None, wrong=f"Wedgehog {ours} there, {remote_run.version} here")
     try:
-        load_plugins(errand.plugins)
-        entry = errand.cell.entry(errand.repeat)
-        check_links(errand.campaign, entry.agent)
-        return _station(errand).play(entry, errand)
+        load_plugins(remote_run.plugins)
+        entry = remote_run.cell.entry(remote_run.repeat)
+        check_links(remote_run.campaign, entry.agent)
+        return _worker_network(remote_run).play(entry, remote_run)
     except BackendError as wrong:
-        return Parcel(None, wrong=f"worker {platform.node()}: {wrong}")
+        return RemoteResult(None, wrong=f"worker {platform.node()}: {wrong}")
     except Exception as wrong:  # (An exception's class may not be importable at the head.)
-        return Parcel(None, wrong=f"{type(wrong).__name__}: {wrong}")
+        return RemoteResult(None, wrong=f"{type(wrong).__name__}: {wrong}")
 
 
 def check_links(campaign: str, agent: AgentSpec) -> None:
@@ -86,38 +86,38 @@ def check_links(campaign: str, agent: AgentSpec) -> None:
         _LINKED.add((campaign, agent.path))
 
 
-def close_station(campaign: str) -> None:
+def close_worker_network(campaign: str) -> None:
     """Close the network of a campaign."""
     with _LOCK:
-        station = _STATIONS.pop(campaign, None)
-    if station is not None:
-        station.close()
+        worker_network = _NETWORKS.pop(campaign, None)
+    if worker_network is not None:
+        worker_network.close()
 
 
-class _StationCampaign(Campaign):
+class _WorkerCampaign(Campaign):
     """Plays single runs, each by the bound of time that the head names."""
 
     def __init__(self, options: Options) -> None:
         """No run is planned here: the head sends them one by one."""
         super().__init__([], options, NoProgress(), lambda line: None)
-        self.bounds: dict[tuple[str, str], Yardstick | None] = {}
+        self.bounds: dict[tuple[str, str], CommonBound | None] = {}
 
-    def _common(self, entry: Entry) -> Yardstick | None:
+    def _common(self, entry: Entry) -> CommonBound | None:
         return self.bounds[entry.file.scenario.name, entry.agent.name]
 
 
 @dataclass
-class _Station:
+class _WorkerNetwork:
     """A thread with an event loop, in which the network of one campaign is open."""
 
-    errand: Errand
+    remote_run: RemoteRun
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
     opened: threading.Event = field(default_factory=threading.Event)
     wrong: str = ""
 
     def start(self) -> None:
         """Open the network. RuntimeError: it does not open."""
-        self.thread = threading.Thread(target=self._run, name="wedgehog-station", daemon=True)
+        self.thread = threading.Thread(target=self._run, name="wedgehog-worker", daemon=True)
         self.thread.start()
         self.opened.wait()
         if self.wrong:
@@ -133,60 +133,60 @@ class _Station:
             self.loop.close()
 
     async def _open(self) -> None:
-        it = self.errand
+        it = self.remote_run
         self.ends = asyncio.Event()
-        with tempfile.TemporaryDirectory(prefix="wedgehog-station-", ignore_cleanup_errors=True) as scratch:
+        with tempfile.TemporaryDirectory(prefix="wedgehog-worker-", ignore_cleanup_errors=True) as scratch:
             network = "auto" if it.network == "sim" else it.network
             options = Options(Path(scratch), network, 1_000, it.seed, "", it.plugins, it.world)
-            self.campaign = _StationCampaign(options)
+            self.campaign = _WorkerCampaign(options)
             with WatchdogProcess(self.campaign.mark, Path(scratch)):
                 async with self.campaign.opened([]) as self.world:
                     self.opened.set()
                     await self.ends.wait()
 
-    campaign: _StationCampaign = field(init=False)
+    campaign: _WorkerCampaign = field(init=False)
     world: OpenCampaign = field(init=False)
     ends: asyncio.Event = field(init=False)
     thread: threading.Thread = field(init=False)
 
-    def play(self, entry: Entry, errand: Errand) -> Parcel:
+    def play(self, entry: Entry, remote_run: RemoteRun) -> RemoteResult:
         """Play one run in the thread of the loop."""
-        return self._in_loop(lambda: self._played(entry, errand))
+        return self._in_loop(lambda: self._played(entry, remote_run))
 
-    async def _played(self, entry: Entry, errand: Errand) -> Parcel:
+    async def _played(self, entry: Entry, remote_run: RemoteRun) -> RemoteResult:
         store, scenario, agent = self.campaign.store, entry.file.scenario.name, entry.agent
-        self.campaign.bounds[scenario, agent.name] = errand.common
+        self.campaign.bounds[scenario, agent.name] = remote_run.common
         control = store.run("control", f"{agent.family}-{agent.name}")
-        keep_control(control, errand.control)
+        keep_control(control, remote_run.control)
         control.close()
         judgement = await self.world.play(entry)
         folder = store.run_folder(scenario, agent.name, entry.repeat)
-        return Parcel(judgement, await asyncio.to_thread(pack, folder, store.folder))
+        return RemoteResult(judgement, await asyncio.to_thread(pack, folder, store.folder))
 
     def close(self) -> None:
         """Close the network and wait for it."""
         self.loop.call_soon_threadsafe(self.ends.set)
         self.thread.join()
 
-    def _in_loop(self, work: Callable[[], Coroutine[Any, Any, Parcel]]) -> Parcel:
+    def _in_loop(self, work: Callable[[], Coroutine[Any, Any, RemoteResult]]) -> RemoteResult:
         return asyncio.run_coroutine_threadsafe(work(), self.loop).result()
 
 
-_STATIONS: dict[str, _Station] = {}
+_NETWORKS: dict[str, _WorkerNetwork] = {}
 _LINKED: set[tuple[str, Path]] = set()
 """Campaigns and agents whose links were tried."""
 _LOCK = threading.Lock()
 
 
-def _station(errand: Errand) -> _Station:
-    """The open station of a campaign. Those of other campaigns stay open: several heads may use one worker."""
+def _worker_network(remote_run: RemoteRun) -> _WorkerNetwork:
+    """The open network of a campaign. Those of other campaigns stay open: several heads may use one worker."""
     with _LOCK:
-        station = _STATIONS.get(errand.campaign)
-        if station is None:
-            station = _Station(errand)
-            station.start()
-            _STATIONS[errand.campaign] = station
-        return station
+        worker_network = _NETWORKS.get(remote_run.campaign)
+        if worker_network is None:
+            worker_network = _WorkerNetwork(remote_run)
+            worker_network.start()
+            _NETWORKS[remote_run.campaign] = worker_network
+        return worker_network
 
 
 def pack(folder: Path, campaign: Path) -> bytes:
@@ -203,5 +203,5 @@ def pack(folder: Path, campaign: Path) -> bytes:
 
 def unpack(archive: bytes, campaign: Path) -> None:
     """Put a run into the campaign's folder. It is finished when its judgement is written beside it."""
-    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as parcel:
-        parcel.extractall(campaign, filter="data")
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as result:
+        result.extractall(campaign, filter="data")

@@ -15,11 +15,11 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement, read_judgement, write_judgement
 from wedgehog.harness.record.store import RunStore, read_run, run_folders
 from wedgehog.harness.record.verdict import Level
+from wedgehog.harness.run.common_bound import CommonBound
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.exit_code import exit_code
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.selection import Entry, check_invariant, for_others
-from wedgehog.harness.run.yardstick import Yardstick
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
@@ -29,7 +29,7 @@ _CONTROL: TypeAdapter[ControlFacts] = TypeAdapter(ControlFacts)
 
 
 def keep_inputs(
-    store: RunStore, entry: Entry, control: ControlFacts, seed: int, common: Yardstick | None = None
+    store: RunStore, entry: Entry, control: ControlFacts, seed: int, common: CommonBound | None = None
 ) -> None:
     """Write the inputs into the run's folder."""
     store.hides |= passwords(entry.agent)
@@ -117,7 +117,7 @@ def _judged(history: History, scenario: Scenario, agent: AgentSpec, control: Con
     """Judge by the bound by which the run was played."""
     if not isinstance(kept, dict):
         return judge(history, scenario, agent, control)
-    common = Yardstick(**kept)
+    common = CommonBound(**kept)
     fresh = judge(history, common.scenario(scenario, history.run.time_scale), common.agent(agent), control)
     return common.beside(fresh, history, scenario, agent)
 

@@ -12,7 +12,7 @@ KINDS = ("string", "number", "integer", "boolean", "array", "object")
 
 
 class HostTool(ConfigModel):
-    """`{says: "The weather in a city", input: {city: string}, answer: "21 °C"}`; seconds are the story's."""
+    """`{says: "The weather in a city", input: {city: string}, answer: "21 °C"}`; seconds are the scenario's."""
 
     says: str = ""
     """What it says of itself to the model."""
@@ -63,7 +63,7 @@ class HostTool(ConfigModel):
 
 
 class HostStore(ConfigModel):
-    """`{latency_s: 0.05}`: our database, and how long each query takes; seconds are the story's."""
+    """`{latency_s: 0.05}`: our database, and how long each query takes; seconds are the scenario's."""
 
     latency_s: NonNegativeFloat = 0.05
 

@@ -58,7 +58,7 @@ DRAWS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Palette:
+class Capabilities:
     """What scenarios for an agent are drawn from; it follows from the agent's spec and control run."""
 
     shell: bool = False
@@ -86,7 +86,7 @@ class Palette:
     """Whether it asks for a summary when the model reports a context near its window."""
 
     @classmethod
-    def of(cls, spec: AgentSpec, control: ControlFacts) -> "Palette":
+    def of(cls, spec: AgentSpec, control: ControlFacts) -> "Capabilities":
         """What this agent can take part in."""
         host = any(name.endswith(CONTROL_TOOL) for name in control.tools)
         shell = find_shell([ToolSpec(name, schema=schema) for name, schema in control.schemas.items()])
@@ -109,23 +109,23 @@ class Palette:
         )
 
     @classmethod
-    def common(cls, palettes: "Sequence[Palette]") -> "Palette":
+    def common(cls, several: "Sequence[Capabilities]") -> "Capabilities":
         """What all of them can take part in."""
-        first, *others = palettes
+        first, *others = several
         tools = {name: it for name, it in first.tools.items() if all(name in other.tools for other in others)}
         return cls(
-            all(one.shell for one in palettes),
+            all(one.shell for one in several),
             tools,
-            all(one.host for one in palettes),
-            min(one.turns for one in palettes),
+            all(one.host for one in several),
+            min(one.turns for one in several),
             tuple(link for link in first.links if all(link in other.links for other in others)),
-            all(one.second_message for one in palettes),
-            all(one.wakes_up for one in palettes),
-            min(one.time_scale for one in palettes),
-            max(one.turn_s for one in palettes),
-            max(one.slow_s for one in palettes),
-            delegates=all(one.delegates for one in palettes),
-            compacts=all(one.compacts for one in palettes),
+            all(one.second_message for one in several),
+            all(one.wakes_up for one in several),
+            min(one.time_scale for one in several),
+            max(one.turn_s for one in several),
+            max(one.slow_s for one in several),
+            delegates=all(one.delegates for one in several),
+            compacts=all(one.compacts for one in several),
         )
 
     @property
@@ -181,10 +181,10 @@ def _slow_s(spec: AgentSpec, usual_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Drawer:
-    """Draws for one palette."""
+    """Draws for one capabilities."""
 
     draw: Choices
-    palette: Palette
+    capabilities: Capabilities
 
     def scenario(self, cells: Sequence[Cell], name: str) -> Drawn:
         """A legal scenario whose conversation has the call of every cell; cells that exclude each other are left out.
@@ -200,7 +200,7 @@ class Drawer:
 
     def _scenario(self, cells: Sequence[Cell], name: str) -> Drawn:
         faults = [drawn_line(self.draw, cell) for cell in cells if cell.fault not in (NO_FAULT, SECOND_MESSAGE)]
-        talk = TurnDrawer(self.draw, self.palette, cells)
+        talk = TurnDrawer(self.draw, self.capabilities, cells)
         turns = [*talk.turns(), *talk.second_messages()]
         document: Drawn = {"name": name, "why": "Drawn by the search.", "turns": turns, "faults": faults}
         if _uses_host(turns):
@@ -210,27 +210,27 @@ class Drawer:
     def _bounds(self, document: Drawn) -> Drawn:
         """A time scale, with the bound that it divides; what an agent shows of an empty reply is its own affair."""
         invariants: Drawn = {}
-        if self.palette.time_scale > 1:
-            invariants["turn_deadline"] = {"turn_s": self.palette.turn_s}
+        if self.capabilities.time_scale > 1:
+            invariants["turn_deadline"] = {"turn_s": self.capabilities.turn_s}
         if says_nothing(document):
             invariants["error_surfaced"] = "off: the model itself says nothing"
         if any(FULL.keys() & item.keys() for turn in document["turns"] for item in items(turn)):
             invariants["spend_bound"] = "off: the scenario itself reports the many tokens"
-        scale = {"time_scale": self.palette.time_scale} if self.palette.time_scale > 1 else {}
+        scale = {"time_scale": self.capabilities.time_scale} if self.capabilities.time_scale > 1 else {}
         return scale | ({"invariants": invariants} if invariants else {})
 
 
 class TurnDrawer:
     """The turns of one drawn scenario, in which each cell's call comes."""
 
-    def __init__(self, draw: Choices, palette: Palette, cells: Sequence[Cell]) -> None:
+    def __init__(self, draw: Choices, capabilities: Capabilities, cells: Sequence[Cell]) -> None:
         """The first cell's kind of script is that of its turn."""
-        self._draw, self._palette, self._cells = draw, palette, cells
+        self._draw, self._capabilities, self._cells = draw, capabilities, cells
 
     def turns(self) -> Iterator[Drawn]:
         """The messages in order."""
         least = max(self._place(cell)["turn"] for cell in self._cells)
-        number = min(self._palette.turns, self._draw.between(least, max(least, self._draw.choose((1, 2, 2, 3)))))
+        number = min(self._capabilities.turns, self._draw.between(least, max(least, self._draw.choose((1, 2, 2, 3)))))
         for turn in range(1, number + 1):
             model = self._model([it for it in self._cells if self._turn_of(it) == turn])
             full = turn == STEPS[OF_COMPACTION]["turn"] and any(it.step == OF_COMPACTION for it in self._cells)
@@ -244,7 +244,7 @@ class TurnDrawer:
 
     def _stimulus(self, turn: int) -> Drawn:
         kind = self._draw.choose(("user", "user", "user", "resume", "wake_up")) if turn > 1 else "user"
-        if kind == "wake_up" and self._palette.wakes_up:
+        if kind == "wake_up" and self._capabilities.wakes_up:
             return {"wake_up": {"fires": 1}}
         return {"user" if kind == "wake_up" else kind: self._draw.choose(MESSAGES)}
 
@@ -255,7 +255,7 @@ class TurnDrawer:
         script = next((it.script for it in cells if it.script is not None), self._draw.choose(self._quick))
         least = max([*(step - 1 for step in places), *(self._place(cell)["step"] for cell in with_calls)], default=0)
         least = max(least, 1 if script in IN_A_ROUND else 0)
-        rounds = max(least, self._draw.choose(ROUNDS)) if self._palette.calls_tools else 0
+        rounds = max(least, self._draw.choose(ROUNDS)) if self._capabilities.calls_tools else 0
         tools = self._tools(cells, timed=bool(on_tools))
         kinds: list[ScriptKind] = [
             script if not number and script in IN_A_ROUND else "plain" for number in range(rounds)
@@ -267,15 +267,17 @@ class TurnDrawer:
     def _quick(self) -> Sequence[ScriptKind]:
         """What the model says where no cell asks for a kind of script: mostly plain words."""
         quick: list[ScriptKind] = ["plain", "plain", "plain", "plain", "several tools", "long answer"]
-        return [script for script in quick if script in self._palette.scripts]
+        return [script for script in quick if script in self._capabilities.scripts]
 
     def _tools(self, cells: Sequence[Cell], *, timed: bool) -> Tools:
         """With `timed` each call reports its begin and end, as those of the shell and of our host do."""
-        slow_s = self._palette.slow_s if self._waits_for_nothing else min(SLOW_S, self._palette.slow_s)
-        slow_s = round(slow_s / self._palette.time_scale, 2)
+        slow_s = self._capabilities.slow_s if self._waits_for_nothing else min(SLOW_S, self._capabilities.slow_s)
+        slow_s = round(slow_s / self._capabilities.time_scale, 2)
         if any(cell.link == HOST for cell in cells):
             return Tools(False, {}, True, slow_s)
-        return Tools(self._palette.shell, {} if timed else self._palette.tools, self._palette.host, slow_s)
+        return Tools(
+            self._capabilities.shell, {} if timed else self._capabilities.tools, self._capabilities.host, slow_s
+        )
 
     @property
     def _waits_for_nothing(self) -> bool:

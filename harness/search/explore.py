@@ -1,6 +1,6 @@
-"""Searches with Hypothesis in one process: it draws stories, plays each at once, and shrinks a failure.
+"""Searches with Hypothesis in one process: it draws scenarios, plays each at once, and shrinks a failure.
 
-Hypothesis shrinks the choices of which a story is made. What it leaves is then shrunk as a scenario file is, line by
+Hypothesis shrinks the choices of which a scenario is made. What it leaves is then shrunk as a scenario file is, line by
 line, and the breaking point is looked for.
 """
 
@@ -14,10 +14,10 @@ from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.draw import HypothesisChoices
 from wedgehog.harness.search.fault_order import Alone, FaultOrder, Planned
+from wedgehog.harness.search.planned_scenarios import PlannedScenarios
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.simplify import Trials, measure, shows, shrink
-from wedgehog.harness.search.stories import Stories
 
 NAME = "drawn"
 
@@ -26,7 +26,7 @@ class Heard(Protocol):
     """Gets the events of a search."""
 
     def played(self, cells: Sequence[Cell], played: Played) -> None:
-        """A drawn story was played."""
+        """A drawn scenario was played."""
         ...
 
     def batch(self, *, ordered: bool, alone: Mapping[str, Sequence[Alone]]) -> None:
@@ -48,11 +48,11 @@ class FailureShownError(Exception):
 
 @dataclass
 class Explorer:
-    """One search. Equal seeds draw equal stories in every process."""
+    """One search. Equal seeds draw equal scenarios in every process."""
 
     play: Callable[[Drawn], Played | None]
     """Plays a scenario; None: it is no legal one. It raises OverError when the budget is used."""
-    stories: Stories
+    scenarios: PlannedScenarios
     known: list[Finding]
     seed: str
     heard: Heard
@@ -71,7 +71,7 @@ class Explorer:
     _order: FaultOrder = field(init=False)
 
     def __post_init__(self) -> None:
-        faults, alone = self.stories.faults, self.alone
+        faults, alone = self.scenarios.faults, self.alone
         self._order = FaultOrder(faults, self.seed, self.begin, self.step, alone=alone, share=self.share)
 
     @property
@@ -80,16 +80,16 @@ class Explorer:
         return self._order.tries_alone
 
     def batch(self, number: int, most: int | None = None) -> None:
-        """Draw and play stories with the next faults, at most so many. Raises OverError.
+        """Draw and play scenarios with the next faults, at most so many. Raises OverError.
 
         A new failure ends the batch; it is shrunk and reported.
         """
         self._finding = None
         before = self._order.taken
         self._planned = self._order.next(number)
-        stories = self._planned.stories
+        scenarios = self._planned.scenarios
         try:
-            self._draw(number, stories if most is None else min(stories, most))
+            self._draw(number, scenarios if most is None else min(scenarios, most))
             self._shrink()
         finally:
             self._tell()
@@ -104,8 +104,8 @@ class Explorer:
         phases = (hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink)
 
         @st.composite
-        def drawn_story(draw: Callable[[Any], Any]) -> tuple[list[Cell], Drawn]:
-            cells, document = self.stories.draw(HypothesisChoices(draw), NAME, self._planned)
+        def drawn_scenario(draw: Callable[[Any], Any]) -> tuple[list[Cell], Drawn]:
+            cells, document = self.scenarios.draw(HypothesisChoices(draw), NAME, self._planned)
             return cells, {**document, "seed": f"{self.seed} {number}"}
 
         @hypothesis.settings(
@@ -118,17 +118,17 @@ class Explorer:
             verbosity=hypothesis.Verbosity.quiet,
         )
         @hypothesis.seed(f"{self.seed} {number}")
-        @hypothesis.given(drawn_story())
-        def stories(drawn: tuple[list[Cell], Drawn]) -> None:
-            self._story(*drawn)
+        @hypothesis.given(drawn_scenario())
+        def scenarios(drawn: tuple[list[Cell], Drawn]) -> None:
+            self._scenario(*drawn)
 
         try:
-            stories()
+            scenarios()
         except (FailureShownError, hypothesis.errors.Flaky):
             if self._finding is None:
                 raise
 
-    def _story(self, cells: list[Cell], document: Drawn) -> None:
+    def _scenario(self, cells: list[Cell], document: Drawn) -> None:
         import hypothesis
 
         if self._finding is not None:

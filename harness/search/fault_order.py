@@ -1,8 +1,8 @@
-"""Which faults meet in a story of a search in virtual time: each alone first, then the pairs that can tell most.
+"""Which faults meet in a scenario of a search in virtual time: each alone first, then the pairs that can tell most.
 
-What a fault does alone says with which others it is worth a story, and where. After one that makes the agent ask again,
-a second one can meet that attempt; after one that it gets over, the next call. What ends a turn can matter to the next
-turn. One that changes nothing alone rarely matters, and one that breaks the agent alone hides what the other one does.
+The effect of a fault alone shows which second fault is worth a scenario, and where. If the agent asks again, the second
+fault can meet that attempt; if it recovers, the next call. A fault that ends its turn can matter to the next turn. A
+fault that changes nothing alone rarely matters, and one that breaks the agent alone hides the effect of the other one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,20 +28,20 @@ LONG_S = 1.0
 PLAIN = f"{NO_FAULT}, plain"
 """The key of a conversation without anything."""
 MANY = (2, 3, 4)
-"""How many faults a story has once every pair was tried."""
+"""How many faults a scenario has once every pair was tried."""
 
 
 class Planned(NamedTuple):
-    """The faults of the next stories."""
+    """The faults of the next scenarios."""
 
     faults: tuple[str, ...]
     where: Where = "anywhere"
-    stories: int = 1
+    scenarios: int = 1
     """The first one is the simplest; others have drawn places and values."""
 
 
 class Alone(NamedTuple):
-    """What the agents did in one story with one fault."""
+    """What the agents did in one scenario with one fault."""
 
     behaviour: tuple[Behaviour, ...]
     failed: bool
@@ -66,11 +66,11 @@ class FaultOrder:
     faults: Sequence[str]
     seed: str
     begin: int = 0
-    """So many ordered stories were played by earlier searches, or belong to other processes."""
+    """So many ordered scenarios were played by earlier searches, or belong to other processes."""
     step: int = 1
-    """From one ordered story of this process to its next one."""
+    """From one ordered scenario of this process to its next one."""
     taken: int = 0
-    """How many ordered stories were taken since."""
+    """How many ordered scenarios were taken since."""
     alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
     """What earlier searches saw of each fault alone; these are not tried alone again first."""
     share: tuple[int, int] = (0, 1)
@@ -90,7 +90,7 @@ class FaultOrder:
         return bool(self._first)
 
     def next(self, number: int) -> Planned:
-        """What the next stories have."""
+        """What the next scenarios have."""
         if self._first:
             return Planned((self._first.pop(0),))
         if self._pairs is None:
@@ -100,16 +100,16 @@ class FaultOrder:
             return self._pairs.pop(0)
         draw = SeededChoices(f"{self.seed} {number}")
         left = [fault for fault in self.faults if self._kind(fault) is not None] or list(self.faults)
-        return Planned(tuple(draw.choose(left) for _ in range(draw.choose(MANY))), stories=2)
+        return Planned(tuple(draw.choose(left) for _ in range(draw.choose(MANY))), scenarios=2)
 
     def saw(self, faults: Sequence[str], played: Played) -> None:
-        """Learn from a story with one fault."""
+        """Learn from a scenario with one fault."""
         if len(faults) == 1:
             one = Alone(played.behaviour, played.failed, played.unclear, played.measures.silence)
             self._alone.setdefault(faults[0], []).append(one)
 
     def learned(self) -> dict[str, list[Alone]]:
-        """What was seen of each fault alone before the ordered stories, without what was known from the start."""
+        """What was seen of each fault alone before the ordered scenarios, without what was known from the start."""
         if self._pairs is not None:
             return {}
         return {fault: seen for fault, seen in self._alone.items() if fault not in self.alone}
@@ -119,13 +119,13 @@ class FaultOrder:
         known = [fault for fault in self.faults if self._decided(fault) is not None]
         shuffled = SeededChoices(f"{self.seed} pairs").shuffled(list(product(known, known)))
         seen: dict[object, int] = {}
-        ranked = [(AGAIN, Planned((fault,), stories=3)) for fault in self.faults]
+        ranked = [(AGAIN, Planned((fault,), scenarios=3)) for fault in self.faults]
         for pair in sorted(shuffled, key=lambda pair: -sum(map(usual, pair))):
             for where, later in self._places(*pair):
                 alike = (where, self._as_first(pair[0], where), self._as_second(pair[1]))
                 rank = seen[alike] = seen.get(alike, 0) + 1
                 ranked.append((rank + later + self._later(pair), Planned(pair, where, 1 if rank < VARIED_FROM else 2)))
-        return [story for _, story in sorted(ranked, key=lambda it: it[0])]
+        return [scenario for _, scenario in sorted(ranked, key=lambda it: it[0])]
 
     def _places(self, first: str, second: str) -> Iterator[tuple[Where, int]]:
         """Where the second one can meet what the first one does, and how many ranks later that is tried.
@@ -161,7 +161,7 @@ class FaultOrder:
         return BREAKS * breaks + QUIET * sum(self._kind(fault) == self._kind(PLAIN) for fault in pair)
 
     def _kind(self, fault: str) -> object:
-        """What it does alone, in the simplest story that decided something; None if none did."""
+        """What it does alone, in the simplest scenario that decided something; None if none did."""
         played = self._decided(fault)
         return (played.behaviour, played.silence > LONG_S) if played is not None else None
 

@@ -17,7 +17,7 @@ from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.search.cells import Cell, Coverage, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, read_scenario
 from wedgehog.harness.search.draw import Choices, SeededChoices
-from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer, Palette
+from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Capabilities, Drawer
 from wedgehog.harness.search.long_runs import BESIDE, LongRuns
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
@@ -68,7 +68,7 @@ class Search:
     def __init__(
         self,
         play: Callable[[Drawn], Awaitable[Played]],
-        palette: Palette,
+        capabilities: Capabilities,
         corpus: Corpus,
         watcher: Watcher,
         clock: Clock,
@@ -78,12 +78,12 @@ class Search:
         objective: Objective | None = None,
     ) -> None:
         """`ends_s` is the end of the budget on the clock."""
-        self._play, self._palette, self._corpus, self._watcher = play, palette, corpus, watcher
+        self._play, self._capabilities, self._corpus, self._watcher = play, capabilities, corpus, watcher
         self._clock, self._seed, self._ends_s, self._objective = clock, seed, ends_s, objective
         done = set(corpus.cells)
         known = {cell.bare for cell in done}
-        left = [cell for cell in cells(palette.links) if cell not in known and self._fits(cell)]
-        self.coverage = Coverage(left, sorted(done, key=str), palette.scripts)
+        left = [cell for cell in cells(capabilities.links) if cell not in known and self._fits(cell)]
+        self.coverage = Coverage(left, sorted(done, key=str), capabilities.scripts)
         self.all_cells = [*self.coverage.tried, *self.coverage.left]
         self.result = Found()
         self._drawn = len(corpus.lines)
@@ -159,7 +159,7 @@ class Search:
                 return
 
     async def _try(self, chosen: list[Cell]) -> None:
-        drawer = Drawer(SeededChoices(f"{self._seed} {self._drawn}"), self._palette)
+        drawer = Drawer(SeededChoices(f"{self._seed} {self._drawn}"), self._capabilities)
         self._drawn += 1
         document = drawer.scenario(chosen, self._name())
         try:
@@ -323,4 +323,4 @@ class Search:
 
     def _fits(self, cell: Cell) -> bool:
         """Whether the agent can take part in it."""
-        return self._palette.fits(cell)
+        return self._capabilities.fits(cell)

@@ -13,13 +13,13 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
-from wedgehog.harness.search.drawn_scenario import Palette
+from wedgehog.harness.search.drawn_scenario import Capabilities
 from wedgehog.harness.search.explore import Explorer, OverError
 from wedgehog.harness.search.fault_order import Alone
 from wedgehog.harness.search.in_one_process import InOneProcess
+from wedgehog.harness.search.planned_scenarios import PlannedScenarios
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
-from wedgehog.harness.search.stories import Stories
 from wedgehog.harness.sim.frozen import real_s
 from wedgehog.harness.sim.world import SimWorld
 
@@ -30,7 +30,7 @@ class SearchJob:
 
     agents: tuple[tuple[AgentSpec, ControlFacts], ...]
     cells: tuple[Cell, ...]
-    palette: Palette
+    capabilities: Capabilities
     known: tuple[Finding, ...]
     seed: int
     first: int
@@ -39,7 +39,7 @@ class SearchJob:
     """From one batch's number to the next one's."""
     budget_s: float
     most: int | None
-    """How many stories are played at most."""
+    """How many scenarios are played at most."""
     objective: str | None = None
     ordered: int = 0
     """The number of its first ordered batch."""
@@ -62,10 +62,10 @@ class SearchJob:
                     raise OverError
                 return one.play(document)
 
-            stories = Stories(self.cells, self.palette)
+            scenarios = PlannedScenarios(self.cells, self.capabilities)
             known, seed = list(self.known), str(self.seed)
             parts = self.ordered, self.step, self.alone, self.share or (0, 1)
-            explorer = Explorer(play, stories, known, seed, told, self.objective, *parts)
+            explorer = Explorer(play, scenarios, known, seed, told, self.objective, *parts)
             try:
                 self._batches(explorer, told)
             except OverError:
@@ -97,7 +97,7 @@ class _Lines:
             raise OverError from None
 
     def played(self, cells: Sequence[Cell], played: Played) -> None:
-        """A story was played; of one that failed or was not decided, what was said."""
+        """A scenario was played; of one that failed or was not decided, what was said."""
         self.count += 1
         words: dict[str, Any] = {"played": [self._numbers[cell] for cell in cells], "measures": asdict(played.measures)}
         if all(one.skipped for one in played.judgements):

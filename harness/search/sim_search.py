@@ -19,7 +19,7 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.draw import SeededChoices
-from wedgehog.harness.search.drawn_scenario import Drawer, Palette
+from wedgehog.harness.search.drawn_scenario import Capabilities, Drawer
 from wedgehog.harness.search.in_one_process import CPU_LIMIT_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
@@ -36,7 +36,7 @@ class Simulated:
     worker: SimPlayer
     agents: tuple[tuple[AgentSpec, ControlFacts], ...]
     most: int | None = None
-    """How many stories are drawn at most."""
+    """How many scenarios are drawn at most."""
 
 
 class SimSearch(Search):
@@ -48,7 +48,7 @@ class SimSearch(Search):
         self,
         simulated: Simulated,
         play: Callable[[Drawn], Awaitable[Played]],
-        palette: Palette,
+        capabilities: Capabilities,
         corpus: Corpus,
         watcher: Watcher,
         clock: Clock,
@@ -60,7 +60,7 @@ class SimSearch(Search):
         """`play` plays a scenario in a fresh process."""
         self._simulated = simulated
         self._can_play: dict[Cell, bool] = {}
-        super().__init__(play, palette, corpus, watcher, clock, seed=seed, ends_s=ends_s, objective=objective)
+        super().__init__(play, capabilities, corpus, watcher, clock, seed=seed, ends_s=ends_s, objective=objective)
         self._workers = 0
 
     async def _search(self, jobs: int) -> None:
@@ -92,7 +92,7 @@ class SimSearch(Search):
         return SearchJob(
             self._simulated.agents,
             tuple(self.all_cells),
-            self._palette,
+            self._capabilities,
             tuple(self.result.findings),
             self._seed,
             self._first + at.job + at.batches * self._jobs,
@@ -117,7 +117,7 @@ class SimSearch(Search):
     def _plays(self, cell: Cell) -> bool:
         """Which call it is and how often make no difference."""
         try:
-            document = Drawer(SeededChoices(str(cell)), self._palette).scenario([cell], "drawn")
+            document = Drawer(SeededChoices(str(cell)), self._capabilities).scenario([cell], "drawn")
             scenario = Scenario.model_validate(document)
         except ValidationError:
             return False
@@ -129,7 +129,7 @@ class SimSearch(Search):
     # ---- what a fork says
 
     def heard_played(self, words: Mapping[str, Any]) -> list[Cell]:
-        """Count a story; returns the cells that it tried first."""
+        """Count a scenario; returns the cells that it tried first."""
         chosen = [self.all_cells[number] for number in words["played"]]
         self._watcher.tries(" + ".join(map(str, chosen)))
         fresh = [cell for cell in dict.fromkeys(chosen) if self.coverage.saw(cell)]
@@ -153,7 +153,7 @@ class SimSearch(Search):
             known.again += 1
 
     def heard_stuck(self, document: Drawn) -> None:
-        """Keep a story that does not end."""
+        """Keep a scenario that does not end."""
         self.result.tried += 1
         agents = " or ".join(agent.name for agent, _ in self._simulated.agents)
         one = Judgement(document["name"], agents, "sim", "error", says=STUCK)
@@ -182,7 +182,7 @@ class _Place:
 
     job: int
     left: int | None
-    """How many stories it may play yet."""
+    """How many scenarios it may play yet."""
     batches: int = 0
     ordered: int = 0
 

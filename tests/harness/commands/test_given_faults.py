@@ -1,4 +1,4 @@
-"""An async test that is an agent: faults are drawn for it, and a failure shows the smallest story."""
+"""An async test that is an agent: faults are drawn for it, and a failure shows the smallest scenario."""
 
 import asyncio
 import subprocess
@@ -48,7 +48,7 @@ def test_an_agent_that_names_its_errors_passes():
     says_what_went_wrong()
 
 
-def test_a_bug_fails_the_test_with_its_smallest_story(tmp_path: Path):
+def test_a_bug_fails_the_test_with_its_smallest_scenario(tmp_path: Path):
     """Script, fault, timeline and the replay command; and an ordinary scenario file to keep."""
     with pytest.raises(pytest.fail.Exception) as failed:
         apologizes()

@@ -11,7 +11,7 @@ from wedgehog.harness.agents.backend_links import BackendError
 from wedgehog.harness.agents.simulated import why_not_simulated
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.run.campaign_facts import wedgehog_version
-from wedgehog.harness.run.cluster_worker import Errand, check_links, play_errand
+from wedgehog.harness.run.cluster_worker import RemoteRun, check_links, play_remote_run
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.plan import cells_of
 from wedgehog.harness.run.selection import Entry
@@ -27,13 +27,13 @@ def written(folder: Path, port: int, env: str = "{URL: '{link}'}") -> Path:
     return spec
 
 
-def errand_of(spec: Path) -> Errand:
+def remote_run_of(spec: Path) -> RemoteRun:
     """A run of this agent, as the head sends it."""
     told = {"name": "well", "why": "w", "turns": [{"user": "x", "model": [{"text": "y"}]}]}
     scenario = spec.with_name("well.yaml")
     scenario.write_text(yaml.safe_dump(told))
     (cell,) = cells_of([Entry(load_scenario(scenario), load_spec(spec))])
-    return Errand(str(spec), wedgehog_version(), "embedded", "real", 0, (), cell, 1, ControlFacts(True), None)
+    return RemoteRun(str(spec), wedgehog_version(), "embedded", "real", 0, (), cell, 1, ControlFacts(True), None)
 
 
 def closed_port() -> int:
@@ -50,9 +50,9 @@ def test_a_worker_that_cannot_reach_a_server_ends_the_campaign_with_one_line(
 ):
     """The head may reach it: that is another machine, with other variables."""
     monkeypatch.delenv("NO_URL", raising=False)
-    parcel = play_errand(errand_of(written(tmp_path, closed_port(), env)))
-    assert parcel.judgement is None and parcel.wrong.startswith(f"worker {platform.node()}: ") and says in parcel.wrong
-    assert "\n" not in parcel.wrong
+    result = play_remote_run(remote_run_of(written(tmp_path, closed_port(), env)))
+    assert result.judgement is None and result.wrong.startswith(f"worker {platform.node()}: ") and says in result.wrong
+    assert "\n" not in result.wrong
 
 
 def test_a_server_is_tried_once_for_each_campaign(tmp_path: Path):

@@ -25,14 +25,14 @@ from wedgehog.harness.search.cells import (
     drawn_line,
 )
 from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
-from wedgehog.harness.search.drawn_scenario import Drawer, Palette, fault_of, items
+from wedgehog.harness.search.drawn_scenario import Capabilities, Drawer, fault_of, items
+from wedgehog.harness.search.planned_scenarios import one_attempt_each
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind, as_items, kinds_in
 from wedgehog.harness.search.shrink import smaller
-from wedgehog.harness.search.stories import one_attempt_each
 
 WRITE = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 LINKS = ("llm", "agent", "channel", "tool:mcp")
-WHOLE = Palette(
+WHOLE = Capabilities(
     True,
     {"write": WRITE},
     True,
@@ -133,7 +133,7 @@ def test_each_kind_of_script_is_drawn(script: ScriptKind):
 def test_a_tool_that_counts_is_not_told_to_count_far():
     """The work would take most of the turn, and no fault is needed for that."""
     count = {"type": "object", "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 700}}}
-    own = Palette(False, {"work": {**count, "required": ["count"]}}, False, 1, ("llm",))
+    own = Capabilities(False, {"work": {**count, "required": ["count"]}}, False, 1, ("llm",))
     cell = Cell(NO_FAULT, "llm", "call", "first call", 1, "several tools")
     documents = [Drawer(SeededChoices(f"{seed}"), own).scenario([cell], "drawn-1") for seed in range(200)]
     counts = {item["args"]["count"] for it in documents for item in items(it["turns"][0]) if "args" in item}
@@ -171,8 +171,8 @@ def test_a_left_out_turn_moves_the_moment_of_a_second_message():
 )
 def test_only_tools_of_the_agent_are_called(data: st.DataObject, possible: list[Cell], shell: bool, own: bool):
     """Without any tool there are no rounds of tools, and a fault after one never fires: such cells are left out."""
-    palette = Palette(shell, {"write": WRITE} if own else {}, False, 1, ("llm",))
-    document = Drawer(HypothesisChoices(data.draw), palette).scenario(possible, "drawn-1")
+    capabilities = Capabilities(shell, {"write": WRITE} if own else {}, False, 1, ("llm",))
+    document = Drawer(HypothesisChoices(data.draw), capabilities).scenario(possible, "drawn-1")
     called = {item["tool"] for turn in document["turns"] for item in items(turn) if "tool" in item}
     assert called <= ({"shell"} if shell else set()) | ({"write"} if own else set())
     assert len(document["turns"]) == 1
@@ -251,7 +251,7 @@ def test_a_time_scale_leaves_each_timer_time_for_its_work(timer_s: float, scale:
     command = ["x", "{time_scale}", "{message}"]
     timers = [{"name": "exec", "s": timer_s}, {"name": "turn", "s": 600}]
     spec = AgentSpec.model_validate({"name": "a", "wire": "anthropic", "command": command, "timeouts": timers})
-    assert Palette.of(spec, ControlFacts(True)).time_scale == scale
+    assert Capabilities.of(spec, ControlFacts(True)).time_scale == scale
 
 
 def test_usual_faults_come_first_after_conversations_without_any():
@@ -270,9 +270,9 @@ def test_a_fault_of_tool_calls_has_a_call_to_change(name: str):
     """At each of its steps and with any other script; an agent without tools does not get it."""
     mine = [cell for cell in cells(("llm",)) if cell.fault == name and cell.times == 1]
     of_calls = [cell for cell in mine if WHOLE.fits(cell)]
-    assert of_calls and not any(Palette().fits(cell) for cell in of_calls)
+    assert of_calls and not any(Capabilities().fits(cell) for cell in of_calls)
     for seed, cell in enumerate(of_calls * 5):
-        document = Drawer(SeededChoices(str(seed)), Palette(shell=True)).scenario([cell], "drawn")
+        document = Drawer(SeededChoices(str(seed)), Capabilities(shell=True)).scenario([cell], "drawn")
         at = document["faults"][0].get("at", {})
         reply = document["turns"][at.get("turn", 1) - 1]["model"][at.get("step", 1) - 1]
         assert any("tool" in item for item in as_items(reply)), document
@@ -282,23 +282,23 @@ def test_calls_of_subagents_are_drawn_for_an_agent_whose_control_shows_a_tool_fo
     """Not for another agent, and no fault of tool calls: what a subagent says is not drawn."""
     spec = AgentSpec.model_validate({"name": "one", "wire": "openai-chat", "command": ["one"]})
     mine = [cell for cell in CELLS if cell.step == OF_A_SUBAGENT]
-    delegating = Palette.of(spec, ControlFacts(True, shell=True, delegates=True))
+    delegating = Capabilities.of(spec, ControlFacts(True, shell=True, delegates=True))
     assert {cell.fault for cell in mine if delegating.fits(cell)} >= {"status", "stall", "cut", "abort", "kill"}
     assert not any(delegating.fits(cell) for cell in mine if cell.needs_call)
-    assert not any(Palette.of(spec, ControlFacts(True, shell=True)).fits(cell) for cell in mine)
+    assert not any(Capabilities.of(spec, ControlFacts(True, shell=True)).fits(cell) for cell in mine)
 
 
 def test_requests_for_a_compaction_are_drawn_for_an_agent_that_makes_them():
     """Its model reports a full window in turn 2, and a third turn follows; a shorter session shows none."""
     mine = [cell for cell in CELLS if cell.step == OF_COMPACTION]
     assert {cell.fault for cell in mine if WHOLE.fits(cell)} >= {"status", "stall", "cut", "abort", "kill", "latency"}
-    assert not any(other.fits(cell) for cell in mine for other in (Palette(turns=3), replace(WHOLE, turns=2)))
+    assert not any(other.fits(cell) for cell in mine for other in (Capabilities(turns=3), replace(WHOLE, turns=2)))
     document = WHOLE.probe()
     assert document is not None and document["faults"][0]["at"] == {"turn": 2, "on": "compaction", "phase": "headers"}
     full = [any("usage" in item for item in items(turn)) for turn in document["turns"]]
     assert full == [False, True, False]
     assert "spend_bound" in document["invariants"]
-    assert Palette(turns=2).probe() is None
+    assert Capabilities(turns=2).probe() is None
 
 
 def test_what_harms_a_subagent_is_not_an_attempt_of_the_main_call():
@@ -309,7 +309,7 @@ def test_what_harms_a_subagent_is_not_an_attempt_of_the_main_call():
 
 
 def test_a_drawn_fault_lasts_longer_than_0_s():
-    """One that lasts no time never fires, and its story would show nothing."""
+    """One that lasts no time never fires, and its scenario would show nothing."""
     seeds = [SeededChoices(str(number)) for number in range(60)]
     drawn = [drawn_fault(seed, cls) for cls in registered().values() for seed in seeds]
     durations = [do[name].get(key) for do in drawn if isinstance(do, dict) for name in do for key in ("s", "for_s")]

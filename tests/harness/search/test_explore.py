@@ -15,15 +15,15 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.cells import Cell, cells
 from wedgehog.harness.search.corpus import Finding, fault_names
-from wedgehog.harness.search.drawn_scenario import Drawn, Palette, items
+from wedgehog.harness.search.drawn_scenario import Capabilities, Drawn, items
 from wedgehog.harness.search.explore import Explorer, OverError
 from wedgehog.harness.search.fault_order import Alone, FaultOrder, Planned, Where
+from wedgehog.harness.search.planned_scenarios import PlannedScenarios
 from wedgehog.harness.search.player import Behaviour, Played
-from wedgehog.harness.search.stories import Stories
 
-PALETTE = Palette(shell=True, turns=2, links=("llm", "agent"))
+CAPABILITIES = Capabilities(shell=True, turns=2, links=("llm", "agent"))
 NAMES = {"no fault", "status", "cut", "stall", "empty_reply", "latency", "refusal", "abort", "kill"}
-CELLS = [cell for cell in cells(PALETTE.links) if cell.fault in NAMES]
+CELLS = [cell for cell in cells(CAPABILITIES.links) if cell.fault in NAMES]
 Fails = Callable[[Drawn], tuple[str, ...]]
 
 
@@ -48,7 +48,7 @@ class Notes:
         self.findings.append(finding)
 
 
-def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None, **known: Any) -> Notes:
+def search(fails: Fails, scenarios: int = 250, *, notes: Notes | None = None, **known: Any) -> Notes:
     notes = notes or Notes()
 
     def play(document: Drawn) -> Played | None:
@@ -62,8 +62,8 @@ def search(fails: Fails, stories: int = 250, *, notes: Notes | None = None, **kn
         did = Behaviour(one.verdict, outcomes=("answered",), calls=named, asked_again=True)
         return Played(document, (one,), 0.0, (did,))
 
-    explorer = Explorer(play, Stories(CELLS, PALETTE), [], "0", notes, **known)
-    while len(notes.drawn) < stories:
+    explorer = Explorer(play, PlannedScenarios(CELLS, CAPABILITIES), [], "0", notes, **known)
+    while len(notes.drawn) < scenarios:
         explorer.batch(notes.batches)
     return notes
 
@@ -82,8 +82,8 @@ def test_conversations_without_a_fault_come_first():
 
 
 def test_what_is_done_to_the_agent_at_a_call_comes_first_while_it_tries_again():
-    """The simplest story with a fault and an abort: the abort is in the attempt that the fault causes."""
-    (drawn,) = (Stories(CELLS, PALETTE).draw(Simplest(), "one", Planned(("status", "abort")))[1],)
+    """The simplest scenario with a fault and an abort: the abort is in the attempt that the fault causes."""
+    (drawn,) = (PlannedScenarios(CELLS, CAPABILITIES).draw(Simplest(), "one", Planned(("status", "abort")))[1],)
     (abort,) = (line for line in drawn["faults"] if line.get("link") == "agent")
     assert abort["at"]["attempt"] == 2
 
@@ -125,8 +125,8 @@ def test_two_faults_meet_where_the_first_one_leads():
     ],
 )
 def test_a_pair_strikes_where_it_was_planned(where: Where, at: list[Drawn]):
-    """In the simplest story; the first fault of two turns strikes each attempt, so that its turn fails."""
-    _, document = Stories(CELLS, PALETTE).draw(Simplest(), "one", Planned(("status 500", "cut"), where))
+    """In the simplest scenario; the first fault of two turns strikes each attempt, so that its turn fails."""
+    _, document = PlannedScenarios(CELLS, CAPABILITIES).draw(Simplest(), "one", Planned(("status 500", "cut"), where))
     first, second = document["faults"]
     assert [first.get("at", {}), second.get("at", {})] == at
     assert first["do"] == {"status": {"code": 500}}
@@ -134,7 +134,7 @@ def test_a_pair_strikes_where_it_was_planned(where: Where, at: list[Drawn]):
 
 
 def test_no_story_is_played_twice():
-    """A batch of stories begins with the simplest one, which an earlier batch had."""
+    """A batch of scenarios begins with the simplest one, which an earlier batch had."""
     drawn = [str({**it, "seed": None}) for it in search(lambda document: (), 150).drawn]
     assert len(drawn) == len(set(drawn))
 
@@ -154,7 +154,7 @@ def test_a_later_search_and_another_process_play_other_pairs():
 
 
 def test_a_later_search_knows_what_each_fault_does_alone_and_begins_with_the_pairs():
-    """It plays the stories that the first one would have played next."""
+    """It plays the scenarios that the first one would have played next."""
     first = search(lambda document: (), 120)
     alone = {fault: [Alone.read(it) for it in seen] for fault, seen in first.alone.items()}
     later = search(lambda document: (), 40, begin=first.ordered, alone=alone)
@@ -186,7 +186,7 @@ def test_a_failure_is_shrunk_to_the_faults_that_it_needs(names: tuple[str, ...])
 
 
 def test_the_search_goes_on_after_a_failure_and_tells_each_once():
-    """A story that shows a known failure is no new one, whatever else is in it."""
+    """A scenario that shows a known failure is no new one, whatever else is in it."""
 
     def fails(document: Drawn) -> tuple[str, ...]:
         names = fault_names(document)

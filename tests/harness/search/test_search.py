@@ -21,13 +21,13 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.search.cells import Cell, Coverage, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
-from wedgehog.harness.search.drawn_scenario import Palette, items
+from wedgehog.harness.search.drawn_scenario import Capabilities, items
 from wedgehog.harness.search.long_runs import LONG_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.search import Found, Objective, Search
 
-PALETTE = Palette(shell=True, turns=2, links=("llm", "agent"))
+CAPABILITIES = Capabilities(shell=True, turns=2, links=("llm", "agent"))
 Fails = Callable[[Drawn], tuple[str, ...]]
 
 
@@ -37,7 +37,7 @@ NAMES = {"no fault", "status", "cut", "stall", "empty_reply", "latency", "refusa
 
 @cache
 def every_cell() -> list[Cell]:
-    return cells(PALETTE.links)
+    return cells(CAPABILITIES.links)
 
 
 @pytest.fixture(autouse=True)
@@ -100,7 +100,7 @@ class Agent:
 
 def search(agent: Agent, folder: Path, runs: int, objective: Objective | None = None) -> Search:
     return Search(
-        agent.play, PALETTE, Corpus(folder), Watched(), agent, seed=0, ends_s=agent.s + runs, objective=objective
+        agent.play, CAPABILITIES, Corpus(folder), Watched(), agent, seed=0, ends_s=agent.s + runs, objective=objective
     )
 
 

@@ -103,7 +103,7 @@ def test_what_proves_nothing_is_not_used(campaign: Campaign, agent: str, other: 
     assert UNTOLD in said and TOLD not in said
 
 
-def test_another_program_of_the_same_name_is_no_sister(campaign: Campaign):
+def test_another_program_of_the_same_name_is_not_related(campaign: Campaign):
     """Variants of two incidents are both called `buggy`; the hash of the entry file tells them apart."""
 
     def renamed(telling: Telling) -> None:
@@ -253,7 +253,7 @@ def test_two_plain_errors_or_the_same_words_are_not_compared(campaign: Campaign)
     assert "a variant of it" not in answers_of(campaign, "storm", "buggy")
 
 
-def test_a_sister_whose_record_can_not_be_read_is_left_out(campaign: Campaign):
+def test_a_related_run_whose_record_can_not_be_read_is_left_out(campaign: Campaign):
     """The page is written from what is left."""
     campaign.run(judgement("stalls", "a"), silent())
     other = campaign.run(judgement("trickles", "a"), trickle(7.4, 0.5))

@@ -20,7 +20,7 @@ DEADLINE = "turn_deadline"
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class CommonBound:
     """The common bound. `turn_s`: in real seconds, from `--turn-s`; None: the scenario's, or the stock one."""
 
     turn_s: float | None = None
@@ -55,15 +55,15 @@ class Yardstick:
         return agent.model_copy(update={"limits": agent.limits.model_copy(update={"turn_s": None})})
 
 
-def yardstick_of(entry: Entry, entries: Iterable[Entry], turn_s: float | None) -> Yardstick | None:
+def common_bound_of(entry: Entry, entries: Iterable[Entry], turn_s: float | None) -> CommonBound | None:
     """The common bound of an entry; None: no agent with another limit plays its scenario, so the spec's limit holds.
 
     An incident's own agents are no comparison: the scenario says what must come of each.
     """
     if turn_s is not None:
-        return Yardstick(turn_s)
+        return CommonBound(turn_s)
     beside = [it for it in entries if it.file.path == entry.file.path and not _specimen(it)]
-    return Yardstick() if not _specimen(entry) and len({it.agent.limits.turn_s for it in beside}) > 1 else None
+    return CommonBound() if not _specimen(entry) and len({it.agent.limits.turn_s for it in beside}) > 1 else None
 
 
 def _specimen(entry: Entry) -> bool:

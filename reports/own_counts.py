@@ -1,4 +1,4 @@
-"""The agent's own books: the sums of the numbers in its session files, beside what the harness counted."""
+"""The agent's own counts: the sums of the numbers in its session files, beside what the harness counted."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from wedgehog.reports.session_state import SessionState, session_state
 from wedgehog.reports.words import brief, count, least_money, many, money, one_line, seconds
 
 AT_MOST = 5
-Book = tuple[str, SessionState]
+CountedFile = tuple[str, SessionState]
 """The name of a file with amounts in each record, and what it holds."""
 
 INPUT: Final = re.compile(r"(?:input|prompt)\w*tokens", re.IGNORECASE)
@@ -22,17 +22,17 @@ TIME: Final = re.compile(r"latency|duration|elapsed", re.IGNORECASE)
 IN_MS: Final = re.compile(r"ms$|milli", re.IGNORECASE)
 
 
-def books_of(run: StoredRun) -> list[Book]:
+def counted_files(run: StoredRun) -> list[CountedFile]:
     """The session files that hold amounts in each of their records."""
     states = [(one_line(path.name, 60), session_state(path)) for path in run.session_files]
     return [(name, state) for name, state in states if state is not None and state.sums]
 
 
-def own_books(history: History, books: Sequence[Book]) -> Iterator[str]:
+def own_counts(history: History, files: Sequence[CountedFile]) -> Iterator[str]:
     """What they hold, what the harness counted, and how far they agree."""
-    if not books:
+    if not files:
         yield "None known: no session file holds amounts in each of its records."
-    for name, state in books[:AT_MOST]:
+    for name, state in files[:AT_MOST]:
         sums = ", ".join(f"{one_line(it, 30)} {brief(total)}" for it, total in [*state.sums.items()][:AT_MOST])
         blank = f"; {count(state.blank)} of them hold only zeros" if state.blank else ""
         no_money = "" if state.has_money else "; no record holds an amount of money"
@@ -46,7 +46,7 @@ def own_books(history: History, books: Sequence[Book]) -> Iterator[str]:
         f"By our count: {calls}, {count(ours.total.input_tokens)} input and "
         f"{count(ours.total.output_tokens)} output tokens, {usd(ours.cost_usd)}."
     )
-    for name, state in books[:AT_MOST]:
+    for name, state in files[:AT_MOST]:
         yield from _compared(name, state, ours.total.input_tokens, ours.total.output_tokens)
 
 
@@ -62,14 +62,16 @@ def _compared(name: str, state: SessionState, input_tokens: int, output_tokens: 
         yield f"So {name} has {' and '.join(found)}."
 
 
-def database_share(history: History, books: Sequence[Book]) -> Iterator[str]:
-    """The queries that the harness saw; else those that the agent's own books hold, and their share of the time."""
+def database_share(history: History, files: Sequence[CountedFile]) -> Iterator[str]:
+    """The queries that the harness saw; else the count of the agent's session files; and their share of the time."""
     if used := database(history):
         yield f"{used}."
         return
-    kept = [(name, state) for name, state in books if any("quer" in it.lower() for it in state.sums)]
+    kept = [(name, state) for name, state in files if any("quer" in it.lower() for it in state.sums)]
     unseen = "No query went through a database of the harness, so it measured none"
-    yield f"{unseen}; what follows is from the agent's own books." if kept else f"{unseen}: their share is not known."
+    yield (
+        f"{unseen}; what follows is from the agent's session files." if kept else f"{unseen}: their share is not known."
+    )
     for name, state in kept[:AT_MOST]:
         queries = sum(total for it, total in state.sums.items() if "quer" in it.lower())
         times = [(it, total) for it, total in state.sums.items() if TIME.search(it)][:1]

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.run.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.run.selection import Wanted, select
-from wedgehog.harness.run.yardstick import Yardstick, yardstick_of
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.testing import HistoryBuilder
@@ -71,9 +71,9 @@ def test_the_bound_of_a_scenario_is_named_in_real_seconds():
     """It is divided by the time scale; a scenario that bounds no turn has none."""
     turns = [{"user": "Hi", "model": [{"text": "Hello"}]}]
     slow = Scenario(name="s", why="w", turns=turns, invariants={"turn_deadline": {"turn_s": 60}})
-    assert Yardstick().says(slow, 10) == "6 s, by the scenario"
-    assert Yardstick(7).says(slow, 10) == "7 s, by --turn-s"
-    assert Yardstick(7).says(slow.model_copy(update={"invariants": {"turn_deadline": None}}), 10) == ""
+    assert CommonBound().says(slow, 10) == "6 s, by the scenario"
+    assert CommonBound(7).says(slow, 10) == "7 s, by --turn-s"
+    assert CommonBound(7).says(slow.model_copy(update={"invariants": {"turn_deadline": None}}), 10) == ""
 
 
 def test_a_turn_over_the_common_bound_is_not_told_again_as_over_the_own_limit(wedgehog: Any, tmp_path: Path):
@@ -86,7 +86,7 @@ def test_a_turn_over_the_common_bound_is_not_told_again_as_over_the_own_limit(we
 
     def own_limit(*violated: str) -> str:
         failed = Judgement(scenario="well", agent="strict", network="sim", verdict="fail", violated=violated)
-        return Yardstick(3).beside(failed, history, scenario, agent).own_limit
+        return CommonBound(3).beside(failed, history, scenario, agent).own_limit
 
     assert own_limit("turn_deadline") == ""
     assert own_limit("error_surfaced") == "turn 1 took 5.0 s, 0.2 s allowed"
@@ -105,15 +105,15 @@ def test_only_different_limits_need_a_common_bound(wedgehog: Callable[..., Resul
 
     wanted = Wanted(("well.yaml",), ("strict.yaml", "patient.yaml"))
 
-    def common(**expect: object) -> list[Yardstick | None]:
+    def common(**expect: object) -> list[CommonBound | None]:
         (tmp_path / "well.yaml").write_text(yaml.safe_dump({**STORY, "expect": expect} if expect else STORY))
         entries = select(wanted)
-        return [yardstick_of(entry, entries, None) for entry in entries]
+        return [common_bound_of(entry, entries, None) for entry in entries]
 
-    assert common() == [Yardstick(), Yardstick()]
+    assert common() == [CommonBound(), CommonBound()]
     thrice = [replace(entry, repeat=number) for entry in select(wanted) for number in (1, 2, 3)]
     last = [entry for entry in thrice if entry.repeat == 3]
-    assert [yardstick_of(entry, last, None) for entry in thrice] == [Yardstick()] * 6
+    assert [common_bound_of(entry, last, None) for entry in thrice] == [CommonBound()] * 6
     assert common(strict="pass") == [None, None]
     (tmp_path / "patient.yaml").write_text((tmp_path / "strict.yaml").read_text().replace("strict", "patient"))
     assert common() == [None, None]

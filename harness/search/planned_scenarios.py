@@ -1,4 +1,4 @@
-"""Draws a story: what the user and the model say, and where the given faults fire in it."""
+"""Draws a scenario: what the user and the model say, and where the given faults fire in it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,7 +8,7 @@ from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.scenario.trigger import Phase
 from wedgehog.harness.search.cells import Cell, kinds_of
 from wedgehog.harness.search.draw import Choices
-from wedgehog.harness.search.drawn_scenario import Drawer, Palette
+from wedgehog.harness.search.drawn_scenario import Capabilities, Drawer
 from wedgehog.harness.search.fault_order import Planned, Where, usual
 from wedgehog.harness.search.scripts import Drawn
 
@@ -28,11 +28,11 @@ PHASES: Sequence[Phase] = ("headers", "middle", "terminal")
 
 
 @dataclass
-class Stories:
+class PlannedScenarios:
     """Draws from these cells."""
 
     cells: Sequence[Cell]
-    palette: Palette
+    capabilities: Capabilities
     _by_fault: dict[str, list[Cell]] = field(init=False)
     """By fault; conversations without one are apart, by their kind of script."""
 
@@ -45,14 +45,14 @@ class Stories:
 
     @property
     def faults(self) -> list[str]:
-        """Every fault that a story may have, and every kind of conversation without one; then the faults' own kinds."""
+        """Every fault, and every kind of conversation without one; then the faults' own kinds."""
         return list(self._by_fault)
 
     def draw(self, choices: Choices, name: str, planned: Planned) -> tuple[list[Cell], Drawn]:
-        """The cells of a story with these faults, and its scenario."""
+        """The cells of a scenario with these faults, and its scenario."""
         wishes = WISHES[planned.where] or [{}] * len(planned.faults)
         chosen = [choices.choose(self._fitting(*it)) for it in zip(planned.faults, wishes, strict=True)]
-        document = Drawer(choices, self.palette).scenario(chosen, name)
+        document = Drawer(choices, self.capabilities).scenario(chosen, name)
         lines = one_attempt_each(document["faults"])
         return [replace(cell, value=None) for cell in chosen], {
             **document,

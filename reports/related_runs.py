@@ -17,7 +17,7 @@ MOST_READ = 40
 
 
 @dataclass(frozen=True, slots=True)
-class SisterFacts:
+class RelatedRunFacts:
     """What is kept of one run, so that its history need not be."""
 
     entry_hash: str
@@ -27,10 +27,10 @@ class SisterFacts:
     error: ErrorEnd | None
 
 
-def facts_of(history: History) -> SisterFacts:
+def facts_of(history: History) -> RelatedRunFacts:
     """The facts of one run."""
     started = history.first(AgentStarted)
-    return SisterFacts(
+    return RelatedRunFacts(
         started.entry_hash if started is not None else "",
         history.run.time_scale,
         slow_call(history),
@@ -40,16 +40,16 @@ def facts_of(history: History) -> SisterFacts:
 
 
 @dataclass(frozen=True)
-class Sister:
+class RelatedRun:
     """Another run whose agent has the same entry file."""
 
     judgement: Judgement
     address: str
     """The id of its section in the page; empty if it has none."""
-    facts: SisterFacts
+    facts: RelatedRunFacts
 
 
-class SisterRuns:
+class RelatedRuns:
     """The runs of a page by their number. Each history is read once, and only if another run asks for it."""
 
     def __init__(self, runs: Sequence[tuple[int, StoredRun, str]]) -> None:
@@ -58,13 +58,13 @@ class SisterRuns:
         for number, run, address in sorted(runs, key=lambda it: it[0]):
             first.setdefault((run.judgement.scenario, run.judgement.agent), (number, run, address))
         self._runs = [it for it in first.values() if not it[1].judgement.skipped]
-        self._facts: dict[int, SisterFacts | None] = {}
+        self._facts: dict[int, RelatedRunFacts | None] = {}
 
-    def of(self, run: StoredRun) -> "SistersOf":
+    def of(self, run: StoredRun) -> "RelatedTo":
         """The other runs of this run's agent."""
-        return SistersOf(self, run)
+        return RelatedTo(self, run)
 
-    def like(self, run: StoredRun, *, variants: bool) -> Iterator[Sister]:
+    def like(self, run: StoredRun, *, variants: bool) -> Iterator[RelatedRun]:
         """Runs with the same entry file: of the same agent in other scenarios, or of its variants in this one."""
         mine, file = run.judgement, _entry_hash(run.history)
         if not file:
@@ -73,9 +73,9 @@ class SisterRuns:
         for number, other, address in near[:MOST_READ]:
             facts = self._read(number, other)
             if facts is not None and facts.entry_hash == file:
-                yield Sister(other.judgement, address, facts)
+                yield RelatedRun(other.judgement, address, facts)
 
-    def _read(self, number: int, run: StoredRun) -> SisterFacts | None:
+    def _read(self, number: int, run: StoredRun) -> RelatedRunFacts | None:
         if number not in self._facts:
             try:
                 self._facts[number] = facts_of(run.again().history)
@@ -85,14 +85,14 @@ class SisterRuns:
 
 
 @dataclass(frozen=True)
-class SistersOf:
+class RelatedTo:
     """What other runs show of one run's agent."""
 
-    runs: SisterRuns
+    runs: RelatedRuns
     run: StoredRun
 
     @cached_property
-    def _elsewhere(self) -> list[Sister]:
+    def _elsewhere(self) -> list[RelatedRun]:
         return list(self.runs.like(self.run, variants=False))
 
     @property
