@@ -27,7 +27,7 @@ from wedgehog.harness.run.selection import Entry, stock_folder
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 REFUSED = "key-refused.yaml"
-"""The scenario in which the agent shows how it tells of an error."""
+"""The scenario that shows how the agent reports an error."""
 SHOWN, SHORTEST = 80, 6
 
 
@@ -50,7 +50,7 @@ async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> li
 
 
 def unknown_errors(history: History) -> Iterator[CheckFinding]:
-    """Yield a pattern for `errors:`, if the words that tell of a refused key are not known as an error."""
+    """Yield a pattern for `errors:` if no known pattern fits the agent's words about a refused key."""
     turn = history.turns[0]
     words = turn.end.answer.strip() if turn.end is not None else ""
     if not words or outcome_of(turn, history).kind != "hidden":
@@ -111,7 +111,7 @@ ENDS_A_TURN = re.compile(r"final|finish|submit|answer|respon[ds]|complete|done|a
 
 
 def _finish(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
-    """Yield what is wrong with how the model's last words are sent: as text, or by the tool in `finish`."""
+    """Yield mistakes in how the model's answer is sent: as text, or by the tool in `finish`."""
     offered = ", ".join(sorted(facts.tools)) or "none"
     if agent.finish is not None:
         tool = agent.finish.tool

@@ -1,4 +1,4 @@
-"""`wedgehog export`: finished runs for the trace viewers and collectors that people have."""
+"""`wedgehog export`: finished runs as traces, for Perfetto or OpenTelemetry."""
 
 from functools import partial
 from pathlib import Path

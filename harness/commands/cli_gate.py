@@ -16,7 +16,7 @@ BaselineOption = Annotated[
     typer.Option(
         "--baseline",
         metavar="FILE",
-        help="Compare with this baseline; then only a result that is worse than there fails (docs/gate.md).",
+        help="Compare with this baseline: only a result that got worse fails (docs/gate.md).",
     ),
 ]
 
@@ -29,7 +29,7 @@ def baseline(
     """Keep the results of a run as a baseline.
 
     It is a small file to review and to commit. Inconclusive runs and errors are left out, what the run skipped is
-    dropped, and other results that the run does not have stay as they are.
+    dropped, and results that the run does not have stay.
     """
     from wedgehog.harness.record.store import check_run_folder
     from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline

@@ -1,4 +1,4 @@
-"""`wedgehog run --resume RUN`: an interrupted campaign is played to its end, as it was begun."""
+"""`wedgehog run --resume RUN`: plays an interrupted campaign to its end, with the options that it began with."""
 
 import shlex
 import sys

@@ -64,14 +64,14 @@ PluginOption = Annotated[
 
 
 LOG_WIDTH = 10_000
-"""No line is as long."""
+"""Longer than any line."""
 
 
 class Stdout(Console):
     """A console for tables. A closed pipe (`| head`) does not change verdicts or the exit code."""
 
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
-        """Disable highlighting, and wrap nothing where no terminal reads: a log has no width."""
+        """Disable highlighting. Without a terminal, wrap nothing: a log has no width."""
         plain = bool(os.environ.get("NO_COLOR"))  # rich would still print bold and dim
         super().__init__(highlight=False, stderr=stderr, soft_wrap=soft_wrap, color_system=None if plain else "auto")
         if not self.is_terminal and "COLUMNS" not in os.environ:
@@ -105,7 +105,7 @@ def user_mistakes() -> Iterator[None]:
 
 
 def _other_mistakes() -> tuple[type[Exception], ...]:
-    """Further errors of a user. Only a raised error imports their modules: a start without one needs none of them."""
+    """Other mistakes of the user. Their modules are imported only after an error, so that a start stays fast."""
     from wedgehog.harness.network.base import NetworkError
     from wedgehog.harness.run.plugins import PluginError
     from wedgehog.harness.run.selection import UsageError
@@ -165,12 +165,12 @@ def answered(
         return str(typer.prompt(question, default=default, err=True, prompt_suffix=" ", value_proc=valid))
     except typer.Abort:
         err.print()
-        said = "nobody answers on stdin: give --yes, or --name, --wire and --command (--resume is optional)"
+        said = "stdin has no input: give --yes, or --name, --wire and --command (--resume is optional)"
         raise ValueError(said) from None
 
 
 _SOME, _LONG_S = 3, 120
-"""So many runs must be played before their durations say anything; a rest that takes longer is given in minutes."""
+"""The number of played runs from which the rest is estimated, and the seconds from which it is shown in minutes."""
 
 
 class LineProgress:
@@ -222,7 +222,7 @@ class LineProgress:
             self._status.update(done[: self._console.width - 4])
 
     def _left(self) -> str:
-        """Say how long the rest takes if it takes as long as what was played; a skipped run takes no time."""
+        """The estimated time of the remaining runs; a skipped run takes no time."""
         if self._played < _SOME or self._done >= self._runs:
             return ""
         left_s = (self._clock() - self._began_s) / self._played * (self._runs - self._done)

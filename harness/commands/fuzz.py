@@ -32,7 +32,7 @@ from wedgehog.harness.sim.errors import LIVE
 
 UNCLEAR_SHOWN = 3
 NUMBERS = re.compile(r"\w*\d[\w.]*")
-"""What differs in two sentences about the same: numbers, and the ids of calls."""
+"""Parts that may differ between two sentences about one failure: numbers and ids of calls."""
 NO_HYPOTHESIS = "a search in virtual time needs Hypothesis: pip install 'wedgehog[fuzz]'"
 
 
@@ -54,7 +54,7 @@ class FuzzOptions:
     most: int | None = None
     """How many scenarios are drawn at most, in virtual time."""
     also: tuple[str, ...] = ()
-    """Faults to draw although no provider's own service shows them."""
+    """Faults to draw that only gateways show."""
 
 
 class _NotInVirtualTimeError(Exception):
@@ -93,7 +93,7 @@ class Fuzz:
     """One search from the command line."""
 
     def __init__(self, asked: FuzzOptions, options: Options, console: Console) -> None:
-        """The folder of the corpus carries the agents' names."""
+        """The folder of the corpus is named after the agents."""
         self.asked, self.options, self._console = asked, options, console
         name = "-".join(safe_name(_full_name(agent)) for agent in asked.agents)
         self._folder = asked.folder / name

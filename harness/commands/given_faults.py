@@ -1,4 +1,5 @@
-"""A test that is an agent: scenarios and faults are drawn for it, played in virtual time, and what fails is shrunk."""
+"""`given_faults`: draws conversations with faults for an agent in a test, plays them in virtual time, shrinks a
+failure."""
 
 import asyncio
 import inspect

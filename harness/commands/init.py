@@ -56,8 +56,7 @@ OWN_PYTHON = """\
 # It runs in the project's own environment, into which Wedgehog need not be installed.
 """
 CALLED = """\
-# It is called as `(message, *, session_dir, llm_url, key)`, with those of these names that it takes, and returns the
-# answer.
+# It is called as `(message, *, session_dir, llm_url, key)` and returns the answer. It may leave out any keyword.
 """
 HEAD = """\
 # How Wedgehog runs this agent. All keys: docs/agents.md, or `wedgehog schema agent`.

@@ -17,7 +17,6 @@ from wedgehog.harness.agents.templates import NAMES
 from wedgehog.harness.faults.base import Family, Fault, parameters, registered
 from wedgehog.harness.faults.parameters import Parameter, Schema, takes
 from wedgehog.harness.invariants import Invariant, known
-from wedgehog.harness.invariants.registry import documented
 from wedgehog.harness.record.error_words import STOCK_PATTERNS
 from wedgehog.harness.scenario.fault_config import ANY_PIPE, LINKS, FaultConfig
 from wedgehog.harness.scenario.model import Scenario
@@ -111,7 +110,7 @@ def blocks() -> dict[str, str]:
     return {
         **{f"faults-{family}": _fault_table(family) for family in families},
         "invariants": _invariant_table(),
-        "fixes": _fixes(),
+        "invariant-details": _invariant_details(),
         "templates": table(("template", "stands for"), [(f"`{{{name}}}`", says) for name, says in NAMES.items()]),
         "error-patterns": "\n".join(f"- `{pattern}`" for pattern in STOCK_PATTERNS),
     }
@@ -144,12 +143,17 @@ def _default(default: object) -> str:
 def _invariant_table() -> str:
     head = ("invariant", "what must hold", "parameters", "judged")
     bounds = {name: "<br>".join(starmap(_bound, found.parameters.items())) for name, found in known().items()}
-    rows = ((f"`{name}`", documented(it.run)[0], bounds[name] or "none", _judged(it)) for name, it in known().items())
+    rows = ((f"[`{name}`](#{name})", it.doc, bounds[name] or "none", _judged(it)) for name, it in known().items())
     return table(head, rows)
 
 
-def _fixes() -> str:
-    return table(("violated", "how to fix it"), ((f"`{name}`", it.fix) for name, it in known().items()))
+def _invariant_details() -> str:
+    return "\n\n".join(f"### `{name}`\n\n{_paragraphs(it.run)}" for name, it in known().items())
+
+
+def _paragraphs(documented: object) -> str:
+    """Return a docstring with each paragraph on one line."""
+    return "\n\n".join(" ".join(it.split()) for it in (inspect.getdoc(documented) or "").split("\n\n"))
 
 
 def _bound(name: str, parameter: Parameter) -> str:

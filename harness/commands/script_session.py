@@ -1,7 +1,7 @@
 """A script file as the fake provider's sessions play it: its lines, and the faults on them.
 
-A fault hits every reply of its line; `at: {turn, step, attempt}` and `times`, where they are written, are counted in
-each session by itself. Each faulty reply has an injector of its own, the same as in a run.
+A fault hits every reply of its line. `at: {turn, step, attempt}` and `times` are counted per session. Each faulty reply
+has an injector of its own, the same as in a run.
 """
 
 from collections.abc import Iterator, Sequence
@@ -119,7 +119,7 @@ class FaultyReply:
 
 @dataclass(frozen=True, slots=True)
 class LineFault:
-    """The fault of one line, and its faulty replies: those at this position, so often in a session."""
+    """The fault of one line. It hits the replies at its position, `times` times in each session."""
 
     line: Place
     planned: PlannedFault
@@ -134,10 +134,10 @@ class LineFault:
         planned = words.planned()
         on_reply = words.link == "llm" and not planned.trigger.before_request
         if not on_reply or not isinstance(planned.fault, WireFault | ReplyFault) or "tokens" in planned.fault.needs:
-            raise document.error(place, f"{planned.fault.name} can't strike a reply of `serve`")
+            raise document.error(place, f"{planned.fault.name} can't be injected into a reply of `serve`")
         for name in sorted(words.at.model_fields_set - _PLACES):
             raise document.error(
-                (*place, "at", name), f"`{name}` means nothing to a script: it has no turns of its own"
+                (*place, "at", name), f"`{name}` has no meaning in a script, which has no turns of its own"
             )
         if isinstance(planned.fault, WireFault) and planned.fault.closes_port and planned.heals_in_s is None:
             raise document.error(place, f"{planned.fault.name} would never end: write `heal: {{after_s: 5}}`")

@@ -90,9 +90,9 @@ class Fault:
     usual_at: ClassVar[str] = ""
     """A search tries this place first: `PLACES` of the search has the names."""
     unofficial: ClassVar[bool] = False
-    """Whether only gateways and local servers show it, no provider's own service: a search draws it only if asked."""
+    """Whether only gateways and local servers show it: then a search draws it only if asked."""
     searched: ClassVar[bool] = True
-    """Whether a search draws it: what only agents with a special spec can meet is not drawn."""
+    """Whether a search draws it; False if only agents with a special spec can meet it."""
     lasts_its_turn: ClassVar[bool] = False
     """Whether its harm lasts until it is healed, so that no second try in its turn can be answered."""
     undrawn: ClassVar[tuple[str, ...]] = ()

@@ -55,7 +55,7 @@ class ReplyFault(Fault):
     lasts: ClassVar[bool] = False
     """Nothing heals it: it applies to every later request, in later turns too."""
     may_not_fire: ClassVar[bool] = False
-    """The run is judged although it did not fire: it lies in wait for a mistake of the agent."""
+    """The run is judged although it did not fire: it fires only on a mistake of the agent."""
     needs_call: ClassVar[bool] = False
     """It changes only a reply that calls a tool."""
     ends_body: ClassVar[bool] = False
@@ -68,7 +68,7 @@ class ReplyFault(Fault):
 
     @property
     def for_some(self) -> bool:
-        """Whether an agent of good will may never send what it strikes; then its scenario does not apply."""
+        """Whether a correct agent may never send what it acts on; then its scenario does not apply."""
         return False
 
     @property

@@ -48,7 +48,7 @@ class ResultFault(Fault):
     __slots__ = ()
     aim = Aim(("tool:mcp",), "is something our tool host does")
     strikes_at_once: ClassVar[bool] = False
-    """It has fired as soon as the call has come; else once the faulty response is written."""
+    """It fires as soon as the call has come; else when the faulty response is written."""
     proof: ClassVar[str] = "the tool host wrote it so"
     refuses_requests: ClassVar[bool] = False
     """Whether it can also be aimed at every request, by `phase: connect`."""

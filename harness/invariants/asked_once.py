@@ -14,9 +14,9 @@ from wedgehog.harness.record.views import Call
 def asked_once(history: History) -> Iterator[Verdict]:
     """A request of the conversation is not sent again, word for word, after its reply has come whole.
 
-    Each is paid, and the second reply may be another one: two answers, or a tool that runs twice. Judged on replies
-    with words or a tool call that no fault struck, in turns that nothing stopped. A reply that comes while the agent is
-    frozen counts as struck. An agent that asks for several replies on purpose, to choose among them, is red here.
+    Each copy is paid, and the second reply may differ: the user gets two answers, or a tool runs twice. Judged on
+    replies with words or a tool call that no fault struck, in turns that nothing stopped. A reply that comes while the
+    agent is frozen counts as struck. An agent that asks for several replies on purpose, to choose one, is red here.
 
     Fix: Look for two subscribers of one event, two results that each start the model, or a call that is made once to
     look at it and once to stream it. Keep the reply that has come, and use it.

@@ -15,9 +15,9 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 def at_most_once_tools(history: History) -> Iterator[Verdict]:
     """No tool call of the model runs twice: not after a retry, a restart or a message that is sent again.
 
-    Judged by the call's own beacon, whose token a retried step's call shares: to run the call of the complete reply
-    once is right; to run the cut reply's call as well is not. It holds after a kill too: how far the first run came is
-    unknown, so only the model or the user may ask for a second one.
+    Judged by the call's own beacon. A retried step offers the same call again with the same token: to run the call of
+    the complete reply once is right; to run the call of the cut reply too is not. It holds after a kill too: how far
+    the first run came is unknown, so only the model or the user may ask for a second one.
 
     Fix: Write the id of a tool call into the session before the tool starts. After a retry or a restart send the
     stored result for that id, or a result that says `interrupted`; do not start the tool again.

@@ -17,9 +17,9 @@ MARKS_OF_A_CUT = frozenset(("part", "elsewhere", "failed", "stopped", "foreign")
 def cut_told(history: History) -> Iterator[Verdict]:
     """The result of a command has the end of its output, or a mark that the output was cut.
 
-    A model that reads the beginning takes it for all: a list seems complete, and an error at the end of a log never
-    happened. Judged on commands that ended well within 2 s, where the result begins as the command's output does, and
-    lacks its last line. Any mark is enough: "...", a bracket, "truncated", "more", "lines", the name of a file.
+    A model that reads only the beginning believes that it is all: a list seems complete, and an error at the end of a
+    log is not seen. Judged on commands that ended well within 2 s, if the result begins as the command's output does
+    and lacks its last line. Any mark is enough: "...", a bracket, "truncated", "more", "lines", the name of a file.
 
     Fix: Where you cut the output of a tool, say so at the cut: how much is missing, and how to read it. Keep its last
     lines too, because errors stand there.

@@ -27,17 +27,18 @@ REFUSES_THE_REQUEST = (400, 413, 422)
 def history_kept(history: History) -> Iterator[Verdict]:
     """The next turns still carry an earlier answered turn, or a summary of it, also after a failure or a restart.
 
-    An agent that starts a new conversation after an error answers, but its user explains everything again. Judged on
-    accepted requests of turns that follow an answered one. The agent must have carried a turn before, in this run or in
-    its control run, or its spec must have a `resume` of its own. A background call in between may have made a summary;
-    where the model gave one, the request must have words of such calls. An agent may drop earlier turns after the
-    provider refused a request for its length.
+    An agent that starts a new conversation after an error answers, but its user must explain everything again. Judged
+    on accepted requests of turns that follow an answered one. The agent must have carried a turn before, in this run or
+    in its control run, or its spec must have a `resume` of its own. A background call in between may have made a
+    summary; where the model gave one, the request must have words of such calls. An agent may drop earlier turns after
+    the provider refused a request for its length.
 
-    The turn after an error or a kill, too, carries something of the turn that failed, if the result of a tool was sent
-    in it: its message, its result, or a reply. A model that does not know that the tool ran runs it again. Not judged
-    where the provider did not accept what the turn said (400, 413, 422), or the kill tore a session file. So does the
-    turn after one that its user stopped, if words of the model had come, or a tool had begun: its user goes on from
-    what they have read.
+    After an error or a kill, the next turn carries something of the failed turn in which a tool's result was sent: its
+    message, its result, or a reply. A model that does not know that the tool ran runs it again. Not judged where the
+    provider did not accept what the turn said (400, 413, 422), or where the kill tore a session file.
+
+    After a stop by the user, the next turn carries something of the stopped turn in which words of the model had come,
+    or a tool had begun: the user goes on from what they have read.
 
     An answered turn sent its own message to the model: a summary that is made at its start must not lose it.
 

@@ -88,19 +88,13 @@ def invariant(
     def register(run: CheckFunction) -> CheckFunction:
         if name in _REGISTRY:
             raise InvariantError(f"two invariants are called {name}")
-        doc = (inspect.getdoc(run) or "").split("\n", maxsplit=1)[0]
-        takes = _parameters(run, unscaled)
-        fix, judges = documented(run)[1], _one_verdict(run)
-        _REGISTRY[name] = Invariant(name, doc, fix, judges, takes, asked, by_calls, level, across)
+        doc, _, fix = (inspect.getdoc(run) or "").partition(f"\n\n{FIX}")
+        holds, says = doc.partition("\n")[0], " ".join(fix.split())
+        takes, judges = _parameters(run, unscaled), _one_verdict(run)
+        _REGISTRY[name] = Invariant(name, holds, says, judges, takes, asked, by_calls, level, across)
         return run
 
     return register
-
-
-def documented(run: Callable[..., object]) -> tuple[str, str]:
-    """What must hold, and how to fix a violation: the docstring's two parts, each as one line."""
-    holds, _, fix = (inspect.getdoc(run) or "").partition(f"\n\n{FIX}")
-    return " ".join(holds.split()), " ".join(fix.split())
 
 
 def _one_verdict(run: Callable[..., Verdict | Iterator[Verdict]]) -> Callable[..., Verdict]:

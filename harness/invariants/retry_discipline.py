@@ -29,10 +29,10 @@ QUOTA = "insufficient_quota"
 def retry_discipline(history: History) -> Iterator[Verdict]:
     """A retry of the same body with the same key obeys Retry-After, never follows a 400, 401 or 402, and waits.
 
-    Red: an arrival before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second less); a 400,
-    401 or 402 that is repeated (a request for a summary: more than once); three retries in a row that start within
-    100 ms (divided by the run's time scale) of a refusal by the provider or the network (the agent's own time-out is
-    none); more than 30 attempts at one step.
+    Four things are red. A retry arrives before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second
+    less). A 400, 401 or 402 is repeated (a request for a summary: more than once). Three retries in a row start within
+    100 ms (divided by the run's time scale) of a refusal by the provider or the network; the agent's own time-out is
+    no refusal. One step has more than 30 attempts.
 
     Fix: Wait as long as Retry-After asks, else for a growing time with jitter. Do not repeat a 400, 401 or 402. Stop
     after a few attempts.

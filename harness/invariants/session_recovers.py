@@ -23,13 +23,14 @@ REFUSED = 400
 def session_recovers(history: History) -> Verdict:
     """When every fault is healed, the next message is answered.
 
-    If the recovery message ends in an error that its user sees, and that is no refusal for pairing, a second message
-    follows and counts: circuit breakers cool down, pools hold dead connections. A session that is refused with 400 for
-    ever, for something that the agent itself made wrong and keeps sending, is bricked. A fault that nothing heals
-    refuses what is right too: there an error that the user sees is enough, and `session_goes_on` judges the rest. The
-    verdict also says whether the request carried the earlier turns. It names the scenario's own messages after the
-    fault whose turn had neither an answer nor an error; other invariants judge that. It says of these whether they were
-    answered late, never answered, or lost.
+    If the recovery message ends in an error that its user sees, other than a refusal for pairing, a second message
+    follows and counts: circuit breakers cool down, pools hold dead connections. A session is bricked if it is refused
+    with 400 for ever, for something that the agent itself made wrong and keeps sending. A fault that nothing heals also
+    refuses correct requests: there an error that the user sees is enough, and `session_goes_on` judges the rest.
+
+    The verdict also says whether the request carried the earlier turns. It names the scenario's own messages after the
+    fault whose turn had neither an answer nor an error, and whether they were answered late, never answered, or lost.
+    Other invariants judge those.
 
     Fix: Bring the session into a state that the provider accepts after each error: a result for every tool call, no
     half reply, no dead connection, no lock that is still held. Test that the next message is answered.

@@ -24,10 +24,10 @@ SOON_S = 1.5
 def session_unharmed(history: History, *, wait_s: float = 2) -> Iterator[Verdict]:
     """A session that no fault strikes is answered, and waits at most `wait_s` for another session.
 
-    Judged where a run has two sessions, on those that no fault struck: one that met every connection of a link, or a
-    server, strikes all. A session waits for another one where it does nothing (no call is open, no tool runs, its
-    last call did not fail), and goes on as soon as a call or the turn of the other one has ended. The time that the
-    agent took in its control run until its first request does not count.
+    Judged where a run has two sessions, on those that no fault struck. A fault on a server, or on every connection of a
+    link, strikes all. A session waits for another one if it does nothing (no call is open, no tool runs, its last call
+    did not fail) and goes on as soon as a call or the turn of the other one has ended. The time that the agent took in
+    its control run until its first request does not count.
 
     Fix: Hold no lock that all sessions share while you wait for the model or for a tool: only while a file is written.
     Let such a lock end with its process (`flock`, or a file with the pid that is checked), and give each session its

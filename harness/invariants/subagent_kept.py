@@ -18,9 +18,9 @@ from wedgehog.harness.record.views import Call, Turn
 def subagent_kept(history: History) -> Iterator[Verdict]:
     """The last words of a subagent that ended well are in a later main request of its turn.
 
-    The work of a subagent is paid and done once: a failed sibling must not discard its result. Judged by a
-    word in the model's reply, for an agent that passes the words of some subagent of the run on as they are. Nor does
-    a command that fails by itself end its subagent: the model of the subagent can go on from there.
+    The work of a subagent is paid and done once: a failed sibling must not discard its result. Judged by a word in the
+    model's reply, if the agent passes the words of some subagent of the run on as they are. A command that fails by
+    itself must not end its subagent either: the subagent's model can go on from there.
 
     Fix: Collect the results of parallel subagents one by one, so that the failure of one does not discard the
     others, and send each as the result of its tool call. Send a failed tool's result to the subagent's own model.

@@ -19,9 +19,9 @@ def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
     """A turn ends within `turn_s` of its first request, and an agent whose front end waits that long is not silent.
 
     Each retry has its own time-out, and the user waits for their sum (incident endless-loop). The time that the agent
-    always takes to end after its user had the answer does not count. An aborted turn is judged only where it never
-    ended by itself: red if it still went on at the deadline, half of `turn_s` or more after the abort. Where the front
-    end itself gives up, silence until then counts only if it waited at least `turn_s`.
+    always takes to end after its user had the answer does not count. An aborted turn is judged only if it never ended
+    by itself: it is red if it still ran at the deadline, half of `turn_s` or more after the abort. If the front end
+    itself gives up, silence until then counts only if it waited at least `turn_s`.
 
     Fix: Set a time-out for silence (no byte for some seconds), and one deadline for the turn above all retries.
     When it passes, end the turn with an error. End a turn that is stopped at once, whatever it waits for.

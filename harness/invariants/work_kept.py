@@ -21,9 +21,9 @@ SMALLEST_CAP_CHARS = 200
 def work_kept(history: History, *, asked: bool = False) -> Iterator[Verdict]:
     """When one of several parallel tool calls fails, the results of those that finished are in the next request.
 
-    Where the turn ends before that request it is not judged; but where the agent ends it because a command failed or a
-    call's arguments were no JSON object, and no fault struck the turn, or with `asked`, the next turn's first request
-    is.
+    If the turn ends before that request, it is not judged, with one exception. The next turn's first request is judged
+    if `asked`, or if no fault struck the turn, and the agent ended it because a command failed or because the arguments
+    of a call were no JSON object.
 
     Fix: Collect the results of parallel tool calls one by one (such as `asyncio.gather(...,
     return_exceptions=True)`), and send an error text as the result of the one that failed.

@@ -65,7 +65,7 @@ class ControlFacts:
     working_tools: tuple[str, ...] = ()
     """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
     asks: frozenset[str] = frozenset()
-    """The kinds of option that its requests for permission offer; empty if it asks nobody."""
+    """The kinds of option that its requests for permission offer; empty if it makes none."""
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas of the arguments of the tools, by name."""
 
@@ -157,7 +157,7 @@ def _in_text(history: History) -> bool:
 
 
 def _why(history: History) -> str:
-    """What is missing, in words that the user can act on."""
+    """What is missing, and what the user can do."""
     trouble = history.first(Trouble)
     if trouble:
         return trouble.what

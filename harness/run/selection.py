@@ -56,7 +56,7 @@ def for_others(scenario: Scenario) -> Scenario:
 
 
 def _asks_more(name: str, given: Mapping[str, object] | None) -> bool:
-    """Whether naming this invariant asks for more than it judges everywhere; `off` asks for nothing."""
+    """Whether a scenario that names this invariant gets more than its usual verdict; `off` does not."""
     return find(name).asked or (given is not None and "asked" in find(name).parameters)
 
 

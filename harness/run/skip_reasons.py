@@ -12,7 +12,7 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
 MINUTES = "minutes"
-"""Tags a scenario whose replies alone take minutes: virtual time plays it at no cost, a live run waits."""
+"""The tag of a scenario whose replies alone take minutes; in virtual time they cost nothing."""
 NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
 """Wires on which no reasoning is part of the conversation."""
 
@@ -101,7 +101,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         ),
         "the spec does not say how its own timer fires (wake_up)": "wake_up" in needs and not spec.wakes_up,
         "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
-        "the agent asks nobody for permission in its control run": "permission" in needs and not control.asks,
+        "the agent did not ask for permission in its control run": "permission" in needs and not control.asks,
         "the agent offers its user no such answer to a request for permission": not _can_answer(scenario, control),
         "the spec does not say how its user chooses another model (models)": "models" in needs and spec.models is None,
         "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",

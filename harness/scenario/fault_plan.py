@@ -10,7 +10,7 @@ from wedgehog.harness.scenario.trigger import Trigger
 StickTo = Literal["call", "connection", "conversation", "link"]
 
 BREAK_PAUSE_S = 0.2
-"""Real networks deliver, pause, then break: a client that reads at its ease has read what came before."""
+"""Real networks deliver, pause, then break: the client has time to read what came before."""
 ALWAYS = -1
 """`times: always`"""
 

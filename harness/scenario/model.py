@@ -142,13 +142,13 @@ class Scenario(ConfigModel):
         for said, key in self._unscripted(words.at):
             yield said, "at", key
         if words.sticks_to == "conversation" and words.at.on in ("main", "background", COMPACTION):
-            yield "only a conversation beside the main one is stuck to: write `at: {on: subagent}`", "sticks_to"
+            yield "a fault sticks only to a conversation beside the main one: write `at: {on: subagent}`", "sticks_to"
         if words.link in (HOST, PIPE) and not self.tools:
             yield "our tool host has no tools: write `tools: {…: {answer: …}}`", "link"
         if words.link == STORE and self.store is None:
             yield "there is no database: write `store: {latency_s: 0.05}`", "link"
         if turn in beside and {"abort", "front_end"} & set(words.fault.needs):
-            yield "stopping one of two turns at once is not told apart", "at", "turn"
+            yield "a stop cannot tell two turns apart that run at the same time", "at", "turn"
         # Toxiproxy's link either resets or closes: it cannot do both in one run.
         closes, first = _closes(words.fault), next(filter(None, (_closes(it.fault) for it in self.faults)), None)
         if closes not in (None, first):

@@ -1,4 +1,4 @@
-"""A crash, a process that does not run (a laptop asleep, a machine that swaps), a full disk; what people do."""
+"""Faults on processes and disks: a crash, a process that stands still (a laptop asleep), a full disk, a user's stop."""
 
 from typing import Annotated, ClassVar, Literal
 

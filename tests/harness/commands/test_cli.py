@@ -99,9 +99,7 @@ def test_init_without_anybody_to_ask_names_the_options(wedgehog: Wedgehog, tmp_p
     """Its stdin is at its end: exit code 2, and no file."""
     ran = wedgehog(*words)
     last = ran.stderr.splitlines()[-1]
-    assert (
-        last == "wedgehog: nobody answers on stdin: give --yes, or --name, --wire and --command (--resume is optional)"
-    )
+    assert last == "wedgehog: stdin has no input: give --yes, or --name, --wire and --command (--resume is optional)"
     assert ran.exit_code == 2 and not (tmp_path / "x.yaml").exists()
 
 

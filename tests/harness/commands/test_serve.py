@@ -125,8 +125,8 @@ async def test_a_stall_that_ends_loses_nothing(script: Any):
     ("line", "said"),
     [
         ("{reply: [{text: a}], fault: {do: {stal: forever}}}", "no fault is called 'stal'"),
-        ("{reply: [{text: a}], fault: {do: abort}}", "abort can't strike a reply of `serve`"),
-        ("{reply: [{text: a}], fault: {do: refuse, at: {phase: connect}}}", "refuse can't strike a reply"),
+        ("{reply: [{text: a}], fault: {do: abort}}", "abort can't be injected into a reply of `serve`"),
+        ("{reply: [{text: a}], fault: {do: refuse, at: {phase: connect}}}", "refuse can't be injected into a reply"),
         ("{reply: [{txt: a}]}", "script.yaml:2: "),
     ],
 )

@@ -102,7 +102,7 @@ def test_a_fault_and_its_place_go_together(words: dict[str, Any], said: str):
         ([{**TURN, "during": {"turn": 2}}], [], "`during` names an earlier turn"),
         ([TURN, {**TURN, "during": {"turn": 4}}], [], "`during` names an earlier turn"),
         ([{**TURN, "during": {"phase": "connect"}}], [], "given at headers, body, middle, terminal or linger"),
-        ([{**TURN, "during": {"turn": 1}}], [{"at": {"turn": 2}, "do": "abort"}], "not told apart"),
+        ([{**TURN, "during": {"turn": 1}}], [{"at": {"turn": 2}, "do": "abort"}], "cannot tell two turns apart"),
     ],
 )
 def test_a_message_is_given_during_an_earlier_turn(turns: Any, faults: Any, said: str):
