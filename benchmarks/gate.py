@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.differences import differences, exit_code
+from wedgehog.reports.gate.differences import differences, exit_code
+from wedgehog.reports.gate.tested_numbers import TOGETHER
 from wedgehog.reports.played_cells import Key, PlayedCell, cells_of
-from wedgehog.reports.tested_numbers import TOGETHER
 
 KEPT: Final = Path(__file__).with_name("gate_turns.json")
 TURN: Final = ("turn_s", "turn_least_s")

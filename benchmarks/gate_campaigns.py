@@ -19,10 +19,10 @@ from itertools import permutations
 from pathlib import Path
 from typing import Final
 
-from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
 from wedgehog.reports.campaign_folder import StoredCampaign, load
-from wedgehog.reports.difference import Difference
-from wedgehog.reports.differences import differences
+from wedgehog.reports.gate.baseline import Baseline, read_baseline, updated, write_baseline
+from wedgehog.reports.gate.difference import Difference
+from wedgehog.reports.gate.differences import differences
 from wedgehog.reports.played_cells import cells_of
 
 AGENT: Final = Path(__file__).with_name("gate_agent")

@@ -27,7 +27,7 @@ def _write_folder(folder: Path, *, parquet: bool) -> "StoredCampaign":
     if not parquet:
         write_campaign(campaign := load(folder))
         return campaign
-    from wedgehog.reports.parquet import parquet_tables, write_tables
+    from wedgehog.reports.data.parquet import parquet_tables, write_tables
 
     tables = parquet_tables()
     campaign = load(folder, tables.add)
@@ -50,7 +50,8 @@ def _collected_seldom() -> Iterator[None]:
 
 def write_campaign(campaign: "StoredCampaign", rows: "Sequence[RunRow] | None" = None) -> list[Path]:
     """Write all four reports of a campaign that was read; return their paths. `rows` are those of its `table`."""
-    from wedgehog.reports import html, junit, markdown
+    from wedgehog.reports import junit, markdown
+    from wedgehog.reports.page import html
     from wedgehog.reports.rows import table, write_csv
 
     folder = campaign.folder

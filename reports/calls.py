@@ -1,11 +1,14 @@
-"""One call or one fired fault of a run in a few words."""
+"""One call or one fired fault of a run in a few words, and the events that violate an invariant."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.words import many, one_line
+
+VIOLATING = ("fail", "error", "inconclusive")
 
 
 def place(call: Call) -> str:
@@ -66,3 +69,13 @@ def stop_name(turn: Turn) -> str:
     if turn.killed is not None:
         return "kill"
     return "abort" if turn.aborted else "front end gave up" if turn.gave_up else "deadline"
+
+
+def violations(verdicts: Sequence[Verdict]) -> dict[int, list[str]]:
+    """The names of the invariants that each event violates, by its id."""
+    found: dict[int, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.status in VIOLATING:
+            for event in verdict.evidence:
+                found.setdefault(event, []).append(verdict.name)
+    return found

@@ -153,7 +153,7 @@ class ForkServer:
 def _no_drawings() -> Iterator[None]:
     """No page has the drawings of matplotlib, which take a second and more of each; see `drawings`."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wedgehog.reports.latency_section.DRAWS", False)
+        patch.setattr("wedgehog.reports.page.latency_section.DRAWS", False)
         yield
 
 
@@ -161,7 +161,7 @@ def _no_drawings() -> Iterator[None]:
 def drawings(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pages that this test writes in its own process have them."""
     pytest.importorskip("matplotlib")
-    monkeypatch.setattr("wedgehog.reports.latency_section.DRAWS", True)
+    monkeypatch.setattr("wedgehog.reports.page.latency_section.DRAWS", True)
 
 
 @pytest.fixture(scope="session")

@@ -28,16 +28,16 @@ import wedgehog.harness.agents.process
 import wedgehog.harness.network.toxiproxy.link
 import wedgehog.harness.network.toxiproxy.server
 import wedgehog.harness.run.campaign
-import wedgehog.reports.baseline
-import wedgehog.reports.html
+import wedgehog.reports.gate.baseline
 import wedgehog.reports.junit
 import wedgehog.reports.markdown
+import wedgehog.reports.page.html
 import wedgehog.reports.terminal  # noqa: F401
 from wedgehog.harness.agents import surroundings
 from wedgehog.harness.commands import cli
 from wedgehog.harness.run import connection_watch, sim_player
 from wedgehog.harness.services.mcp import host
-from wedgehog.reports import latency_section
+from wedgehog.reports.page import latency_section
 
 latency_section.DRAWS = False
 """matplotlib takes a second and more of each report; `tests/live/test_run.py` has a command that draws."""

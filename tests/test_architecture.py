@@ -54,6 +54,8 @@ VALUES = {
 """Plain values of the fake provider. Every room may import them, except `record`."""
 SERVERS = {"run", "testing", "commands"}
 """Rooms that start the fake provider's server."""
+REPORTS = {"data", "gate", "page"}
+"""The folders of `reports/`."""
 OF_FAULTS_ONLY = {name for name in registered() if "_" in name} - {"max_tokens"}
 """Names of faults that mean nothing else; `max_tokens` is a stop reason too, and `cut` the end of a reply."""
 FAULT_FILE = re.compile(r"harness\.faults\.(?:wire|reply|actor)\b")
@@ -131,6 +133,8 @@ def room_of(module: str) -> str:
 def allowed(importer: str, imported: str) -> bool:
     """Whether a module of ours may import another one."""
     mine, other = room_of(importer), room_of(imported)
+    if mine == other == "reports":
+        return _may_import_a_report(importer, imported)
     if mine == other or other == "scenarios":
         return True
     if other == "fake_llm":
@@ -141,6 +145,12 @@ def allowed(importer: str, imported: str) -> bool:
     if other == "reports":
         return mine in ("commands", "face")
     return mine in ROOMS and other in ROOMS and ROOMS.index(other) < ROOMS.index(mine)
+
+
+def _may_import_a_report(importer: str, imported: str) -> bool:
+    """The folders of `reports/` stand beside each other: each uses the modules above them, and its own."""
+    ours, theirs = importer.split(".")[1:2], imported.split(".")[1:2]
+    return not set(theirs) & REPORTS or ours == theirs or not ours
 
 
 def _may_import_the_provider(room: str, imported: str) -> bool:
@@ -206,6 +216,8 @@ def test_the_direction_is_really_checked():
     assert not allowed("harness.inject.injector", "fake_llm.server")
     assert not allowed("harness.record.events.base", "fake_llm.reply")
     assert not allowed("reports.rows", "harness.invariants")
+    assert not allowed("reports.gate.compare", "reports.page.html") and not allowed("reports.rows", "reports.gate.gate")
+    assert allowed("reports.gate.compare", "reports.rows") and allowed("reports", "reports.page.html")
     assert allowed("harness.commands.cli", "harness.run.runner") and allowed("harness.inject.arm", "fake_llm.observer")
     found = set(imports(ROOT / "harness" / "run" / "runner.py"))
     assert {"fake_llm.server", "harness.network.base", "harness.record.clock"} <= found

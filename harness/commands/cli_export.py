@@ -41,7 +41,7 @@ def export(
 
     It holds what the timeline of report.html shows, and no body of a request or reply.
     """
-    from wedgehog.reports.export import chosen, send, write_export
+    from wedgehog.reports.data.export import chosen, send, write_export
 
     with user_mistakes():
         if to is not None and form != "otlp":

@@ -9,7 +9,7 @@ import typer
 from wedgehog.harness.commands.console import Stdout, err, user_mistakes
 
 if TYPE_CHECKING:
-    from wedgehog.reports.baseline import Baseline
+    from wedgehog.reports.gate.baseline import Baseline
 
 BaselineOption = Annotated[
     Path | None,
@@ -32,10 +32,10 @@ def baseline(
     dropped, and results that the run does not have stay.
     """
     from wedgehog.harness.record.store import check_run_folder
-    from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
     from wedgehog.reports.campaign_folder import load
-    from wedgehog.reports.difference import KIND_WORDS
-    from wedgehog.reports.differences import differences
+    from wedgehog.reports.gate.baseline import Baseline, read_baseline, updated, write_baseline
+    from wedgehog.reports.gate.difference import KIND_WORDS
+    from wedgehog.reports.gate.differences import differences
     from wedgehog.reports.played_cells import cells_of, skipped_of
     from wedgehog.reports.words import many
 
@@ -77,8 +77,8 @@ def compare(
 
     Exit code: 0 nothing is worse, 1 something is worse, 2 bad usage, 3 nothing is worse and B has undecided runs.
     """
-    from wedgehog.reports.compare import compare_lines, compare_markdown, compared, read_sides
-    from wedgehog.reports.differences import exit_code
+    from wedgehog.reports.gate.compare import compare_lines, compare_markdown, compared, read_sides
+    from wedgehog.reports.gate.differences import exit_code
 
     with user_mistakes():
         old, new = read_sides(before, after, within)
@@ -91,7 +91,7 @@ def compare(
 
 def read_for_gate(path: Path | None) -> "Baseline | None":
     """The baseline after `--baseline`; ValueError before anything is played."""
-    from wedgehog.reports.baseline import read_baseline
+    from wedgehog.reports.gate.baseline import read_baseline
 
     return read_baseline(path) if path is not None else None
 
@@ -101,7 +101,7 @@ def gate_code(folder: Path, known: "Baseline", *, quiet: bool = False) -> int:
 
     The lines go to stdout, or to stderr if stdout has the summary as JSON (`quiet`).
     """
-    from wedgehog.reports.gate import annotations, gate, gate_lines, write_gate
+    from wedgehog.reports.gate.gate import annotations, gate, gate_lines, write_gate
 
     result = gate(folder, known)
     write_gate(result, folder)
@@ -117,7 +117,7 @@ def gate_code(folder: Path, known: "Baseline", *, quiet: bool = False) -> int:
 
 def print_plan(known: "Baseline | None", cells: set[tuple[str, str]], repeat: int) -> None:
     """Print how many repeats can decide. ValueError: there is no baseline."""
-    from wedgehog.reports.repeat_plan import plan_lines
+    from wedgehog.reports.gate.repeat_plan import plan_lines
 
     if known is None:
         raise ValueError("--plan: expected --baseline FILE too")

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from wedgehog.harness.run.campaign_options import Options
     from wedgehog.harness.run.plan import Resumed
     from wedgehog.harness.run.selection import Entry, Wanted
-    from wedgehog.reports.baseline import Baseline
     from wedgehog.reports.campaign_folder import StoredCampaign
+    from wedgehog.reports.gate.baseline import Baseline
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from wedgehog.harness.commands.given_faults import given_faults
     from wedgehog.harness.commands.serve import Provider
     from wedgehog.harness.sim.world import SimWorld
-    from wedgehog.reports.frames import frames
+    from wedgehog.reports.data.frames import frames
 
     __version__: str
 
@@ -19,7 +19,7 @@ __all__ = ["Provider", "SimWorld", "__version__", "frames", "given_faults"]
 _PLACES = {
     "Provider": "wedgehog.harness.commands.serve",
     "SimWorld": "wedgehog.harness.sim.world",
-    "frames": "wedgehog.reports.frames",
+    "frames": "wedgehog.reports.data.frames",
     "given_faults": "wedgehog.harness.commands.given_faults",
 }
 

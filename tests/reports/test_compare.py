@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.commands.cli import app
 from wedgehog.reports import write_folder
-from wedgehog.reports.baseline import write_baseline
 from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.gate.baseline import write_baseline
 from wedgehog.reports.played_cells import PlayedCell
 from wedgehog.reports.terminal import print_campaign
 from wedgehog.reports.totals import side_by_side, total_lines

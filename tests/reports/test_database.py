@@ -13,8 +13,8 @@ from wedgehog.harness.record.history import History
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import worst
 from wedgehog.reports.database_use import database
-from wedgehog.reports.html import page
-from wedgehog.reports.narrative import facts
+from wedgehog.reports.page.html import page
+from wedgehog.reports.page.narrative import facts
 from wedgehog.reports.rows import table
 from wedgehog.reports.terminal import print_campaign
 

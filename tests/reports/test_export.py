@@ -20,10 +20,10 @@ from wedgehog.harness.record.events.turn import Frozen
 from wedgehog.harness.record.store import read_run
 from wedgehog.harness.record.verdict import fail
 from wedgehog.reports.call_attributes import call_rows
-from wedgehog.reports.export import chosen, traces_address, write_export
+from wedgehog.reports.data.export import chosen, traces_address, write_export
+from wedgehog.reports.data.otlp import resource_spans
+from wedgehog.reports.data.perfetto import VIOLATIONS, microseconds, trace_events
 from wedgehog.reports.lanes import MOST_ROWS, lanes
-from wedgehog.reports.otlp import resource_spans
-from wedgehog.reports.perfetto import VIOLATIONS, microseconds, trace_events
 
 from .conftest import DANGLING, Campaign, Telling, dangling, judgement, storm, storm_judgement
 

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import wedgehog
-from wedgehog.reports import frames
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import QUERIES, per_answer, worst
+from wedgehog.reports.data import frames
 from wedgehog.reports.latency import TimesKey, latency
 from wedgehog.reports.repeats import SPENT, WAITED, cell_of
 from wedgehog.reports.rows import RunRow, table

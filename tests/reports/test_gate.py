@@ -7,10 +7,10 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.reports.baseline import Baseline, read_baseline, updated, write_baseline
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.difference import Difference
-from wedgehog.reports.gate import GateResult, annotations, gate, gate_lines, markdown_lines, write_gate
+from wedgehog.reports.gate.baseline import Baseline, read_baseline, updated, write_baseline
+from wedgehog.reports.gate.difference import Difference
+from wedgehog.reports.gate.gate import GateResult, annotations, gate, gate_lines, markdown_lines, write_gate
 from wedgehog.reports.played_cells import cells_of
 
 from .conftest import Campaign, Telling, judgement

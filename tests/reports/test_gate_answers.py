@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from wedgehog.harness.commands.cli import app
-from wedgehog.reports.baseline import Baseline, read_baseline, write_baseline
 from wedgehog.reports.campaign_folder import load
-from wedgehog.reports.gate import GateResult, gate, gate_lines
+from wedgehog.reports.gate.baseline import Baseline, read_baseline, write_baseline
+from wedgehog.reports.gate.gate import GateResult, gate, gate_lines
 from wedgehog.reports.played_cells import skipped_of
 
 from .conftest import NONCE, Campaign, Telling, judgement

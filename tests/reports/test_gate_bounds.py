@@ -3,8 +3,8 @@
 import pytest
 
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.reports.baseline import read_baseline, write_baseline
-from wedgehog.reports.gate import GateResult, gate, gate_lines, markdown_lines
+from wedgehog.reports.gate.baseline import read_baseline, write_baseline
+from wedgehog.reports.gate.gate import GateResult, gate, gate_lines, markdown_lines
 
 from .conftest import Campaign, Telling, judgement
 from .test_gate import baseline_of

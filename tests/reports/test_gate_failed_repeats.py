@@ -4,10 +4,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from wedgehog.reports.baseline import read_baseline
-from wedgehog.reports.difference import Difference
-from wedgehog.reports.differences import differences
-from wedgehog.reports.gate import gate, markdown_lines, write_gate
+from wedgehog.reports.gate.baseline import read_baseline
+from wedgehog.reports.gate.difference import Difference
+from wedgehog.reports.gate.differences import differences
+from wedgehog.reports.gate.gate import gate, markdown_lines, write_gate
 from wedgehog.reports.played_cells import PlayedCell
 
 from .conftest import Campaign, judgement

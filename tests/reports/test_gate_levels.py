@@ -2,9 +2,9 @@
 
 import pytest
 
-from wedgehog.reports.baseline import read_baseline, write_baseline
-from wedgehog.reports.compare import compare_lines, compared, read_sides
-from wedgehog.reports.gate import GateResult, gate, gate_lines
+from wedgehog.reports.gate.baseline import read_baseline, write_baseline
+from wedgehog.reports.gate.compare import compare_lines, compared, read_sides
+from wedgehog.reports.gate.gate import GateResult, gate, gate_lines
 
 from .conftest import Campaign, judgement
 from .test_gate import baseline_of, calls

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from wedgehog.reports.difference import Difference
-from wedgehog.reports.differences import differences
+from wedgehog.reports.gate.difference import Difference
+from wedgehog.reports.gate.differences import differences
 from wedgehog.reports.played_cells import PlayedCell
 
 NAMES = ("crane", "eagle", "heron", "otter")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.reports.differences import differences, unchanged
+from wedgehog.reports.gate.differences import differences, unchanged
+from wedgehog.reports.gate.tested_numbers import TOGETHER
 from wedgehog.reports.played_cells import PlayedCell
-from wedgehog.reports.tested_numbers import TOGETHER
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gate.py"
 

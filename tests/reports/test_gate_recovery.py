@@ -3,8 +3,8 @@
 import pytest
 
 from wedgehog.harness.record.history import History
-from wedgehog.reports.baseline import Baseline, read_baseline, write_baseline
-from wedgehog.reports.gate import GateResult, gate, gate_lines
+from wedgehog.reports.gate.baseline import Baseline, read_baseline, write_baseline
+from wedgehog.reports.gate.gate import GateResult, gate, gate_lines
 from wedgehog.reports.history_numbers import numbers_of
 
 from .conftest import Campaign, HandClock, Telling, judgement

@@ -5,8 +5,8 @@ import pytest
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.history_builder import HistoryBuilder
-from wedgehog.reports.baseline import read_baseline, write_baseline
-from wedgehog.reports.gate import GateResult, gate, gate_lines
+from wedgehog.reports.gate.baseline import read_baseline, write_baseline
+from wedgehog.reports.gate.gate import GateResult, gate, gate_lines
 from wedgehog.reports.history_numbers import numbers_of
 
 from .conftest import Campaign, HandClock, Telling, judgement

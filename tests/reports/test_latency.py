@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.reports import distributions, parquet, write_folder
+from wedgehog.reports import write_folder
 from wedgehog.reports.call_attributes import call_rows
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import PerAnswer, per_answer
+from wedgehog.reports.data import parquet
 from wedgehog.reports.latency import MEASURES, LatencyRow, TimesKey, latency, times
+from wedgehog.reports.page import distributions
 from wedgehog.reports.rows import table
 
 from .conftest import Campaign, Telling, dangling, judgement, plain_run, storm, storm_judgement
@@ -139,7 +141,7 @@ def test_the_page_has_the_drawings(campaign):
 
 def test_without_matplotlib_the_page_says_what_to_install(campaign, monkeypatch):
     """The tables are there all the same."""
-    monkeypatch.setattr("wedgehog.reports.latency_section.DRAWS", False)
+    monkeypatch.setattr("wedgehog.reports.page.latency_section.DRAWS", False)
     campaign.run(judgement("s", "a"), _took(1.0))
     write_folder(campaign.folder)
     page = (campaign.folder / "report.html").read_text()

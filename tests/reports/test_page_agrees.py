@@ -11,8 +11,8 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.record.turn_outcome import OutcomeKind
 from wedgehog.harness.record.verdict import nothing, passed
 from wedgehog.reports import write_folder
-from wedgehog.reports.all_runs import MEANINGS
 from wedgehog.reports.lanes import lanes
+from wedgehog.reports.page.all_runs import MEANINGS
 from wedgehog.reports.words import seconds
 
 from .conftest import NONCE, Campaign, Tell, Telling, judgement, plain_run, storm

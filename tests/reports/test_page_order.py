@@ -5,8 +5,9 @@ import re
 import pytest
 
 from wedgehog.harness.record.verdict import inconclusive, passed
-from wedgehog.reports import all_runs, matrix, write_campaign, write_folder
+from wedgehog.reports import write_campaign, write_folder
 from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.page import all_runs, matrix
 
 from .conftest import Campaign, judgement, plain_run, storm, storm_judgement
 

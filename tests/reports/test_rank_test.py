@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pytest
 
-from wedgehog.reports.rank_test import RankTest, can_decide, pooled_test, rank_test, real, repeats_needed
+from wedgehog.reports.gate.rank_test import RankTest, can_decide, pooled_test, rank_test, real, repeats_needed
 
 
 def by_counting(before, after) -> float:

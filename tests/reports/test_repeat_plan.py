@@ -2,9 +2,9 @@
 
 import pytest
 
-from wedgehog.reports.baseline import Baseline, Floors
-from wedgehog.reports.baseline_cell import BaselineCell
-from wedgehog.reports.repeat_plan import plan_lines
+from wedgehog.reports.gate.baseline import Baseline, Floors
+from wedgehog.reports.gate.baseline_cell import BaselineCell
+from wedgehog.reports.gate.repeat_plan import plan_lines
 
 
 def last_line(*turns_s: float, floor: float | None = None) -> str:

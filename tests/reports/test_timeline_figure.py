@@ -16,10 +16,11 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import fail, passed
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.reports import write_folder
-from wedgehog.reports.event_list import FIRST, LAST, listed, violations
+from wedgehog.reports.calls import violations
 from wedgehog.reports.lanes import LaneItem, lanes, span_of
-from wedgehog.reports.run_section import EVIDENCE_LINKED
-from wedgehog.reports.timeline_svg import TICKS, timeline_figure
+from wedgehog.reports.page.event_list import FIRST, LAST, listed
+from wedgehog.reports.page.run_section import EVIDENCE_LINKED
+from wedgehog.reports.page.timeline_svg import TICKS, timeline_figure
 
 from .conftest import Campaign, HandClock, Telling, dangling, judgement, storm
 

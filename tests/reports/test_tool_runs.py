@@ -5,11 +5,11 @@ import pytest
 from wedgehog.harness.record.events.call import ToolCallOffered
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.store import StoredRun, read_run
+from wedgehog.reports.data.otlp import resource_spans
+from wedgehog.reports.data.perfetto import trace_events
 from wedgehog.reports.history_numbers import times
 from wedgehog.reports.lanes import lanes
-from wedgehog.reports.narrative import facts
-from wedgehog.reports.otlp import resource_spans
-from wedgehog.reports.perfetto import trace_events
+from wedgehog.reports.page.narrative import facts
 
 from .conftest import Campaign, Tell, Telling, judgement
 

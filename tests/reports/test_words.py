@@ -7,7 +7,7 @@ import pytest
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.reports import words as w
 from wedgehog.reports.calls import fault_words
-from wedgehog.reports.plot import Bar, bars
+from wedgehog.reports.page.plot import Bar, bars
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from wedgehog.harness.record.verdict import fail
-from wedgehog.reports import distributions, write_campaign, write_folder
+from wedgehog.reports import write_campaign, write_folder
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.markdown import LINES, code, escaped
 from wedgehog.reports.markup import tag, text
+from wedgehog.reports.page import distributions
 
 from .conftest import Telling, judgement, plain_run, storm, storm_judgement, whole_campaign
 
@@ -55,7 +56,7 @@ def written(tmp_path_factory):
     """A realistic campaign's folder with all its reports, written once; with drawings, where matplotlib is there."""
     folder = whole_campaign(tmp_path_factory.mktemp("written") / "runs")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("wedgehog.reports.latency_section.DRAWS", distributions.DRAWS)
+        patch.setattr("wedgehog.reports.page.latency_section.DRAWS", distributions.DRAWS)
         write_folder(folder)
     return folder
 

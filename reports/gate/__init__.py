@@ -1,0 +1,1 @@
+"""Compares two sides: a run with its baseline, or two runs, versions or agents."""

@@ -1,0 +1,1 @@
+"""The page of a run or a campaign: report.html."""
