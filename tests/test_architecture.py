@@ -58,6 +58,7 @@ REPORTS = {"data", "gate", "page"}
 """The folders of `reports/`."""
 OF_FAULTS_ONLY = {name for name in registered() if "_" in name} - {"max_tokens"}
 """Names of faults that mean nothing else; `max_tokens` is a stop reason too, and `cut` the end of a reply."""
+CLASSES = {kind.__name__ for kind in registered().values()}
 FAULT_FILE = re.compile(r"harness\.faults\.(?:wire|reply|actor)\b")
 
 
@@ -179,14 +180,25 @@ def test_a_room_imports_only_rooms_above_it():
 
 
 def _defined(tree: ast.Module) -> Iterator[str]:
-    """Classes and aliases at the top level of a file: names that begin with a capital and are no constants."""
-    for node in tree.body:
+    """Classes anywhere in a file, and aliases outside of functions: names with a capital that are no constants."""
+    for node in _outside_functions(tree):
         if isinstance(node, ast.ClassDef):
             yield node.name
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         names = (target.id for target in targets if isinstance(target, ast.Name))
         yield from (name for name in names if name[0].isupper() and not name.isupper())
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.stmt]:
+    """Statements of a file and of its `if`, `try` and `with` blocks; of functions and classes only the classes."""
+    for it in ast.iter_child_nodes(node):
+        if isinstance(it, ast.stmt):
+            inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            if not inside or isinstance(it, ast.ClassDef):
+                yield it
+        if isinstance(it, ast.stmt | ast.ExceptHandler):
+            yield from _outside_functions(it)
 
 
 def test_no_class_or_alias_has_the_name_of_another():
@@ -225,13 +237,33 @@ def test_the_direction_is_really_checked():
 
 def _named_faults(nodes: Sequence[ast.AST]) -> Iterator[str]:
     """Concrete faults that a module imports, or tells apart by their registered name or family."""
-    words = {*registered(), "wire", "reply", "actor"}
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and FAULT_FILE.search(node.module or ""):
-            yield f"import of {node.module}"
-        if isinstance(node, ast.Compare) and any(_names_a_fault(it) for it in ast.walk(node)):
-            constants = (it.value for it in ast.walk(node) if isinstance(it, ast.Constant))
-            yield from (f"{word!r} at line {node.lineno}" for word in constants if word in words)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            paths = (f"{getattr(node, 'module', '')}.{alias.name}" for alias in node.names)
+            yield from (f"import of {path}" for path in paths if FAULT_FILE.search(path))
+        elif isinstance(node, ast.Attribute) and node.attr in CLASSES and ast.unparse(node) != "typer.Abort":
+            yield f"{ast.unparse(node)} at line {node.lineno}"
+        elif isinstance(node, ast.Compare | ast.Match | ast.Subscript | ast.Call):
+            yield from (f"{word!r} at line {node.lineno}" for word in _told_apart(node))
+
+
+def _told_apart(node: ast.Compare | ast.Match | ast.Subscript | ast.Call) -> Iterator[str]:
+    """The words by which a comparison, a `match`, a table or a `getattr` tells one fault from another."""
+    asked = (*ast.walk(node.subject), *_patterns(node)) if isinstance(node, ast.Match) else (*ast.walk(node),)
+    words = {it.value for it in asked if isinstance(it, ast.Constant) and isinstance(it.value, str)}
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr"):
+        yield from words if "fault" in ast.unparse(node.args[0]) else ()
+    elif isinstance(node, ast.Subscript | ast.Call):
+        owner = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
+        by_name = isinstance(owner, ast.Dict) and any(_names_a_fault(it) for it in asked)
+        if by_name or (owner is not None and ast.unparse(owner).endswith("registered()")):
+            yield from words & registered().keys()
+    elif any(_names_a_fault(it) for it in asked):
+        yield from words & {*registered(), *CLASSES, "wire", "reply", "actor"}
+
+
+def _patterns(node: ast.Match) -> Iterator[ast.AST]:
+    return (it for case in node.cases for it in ast.walk(case.pattern))
 
 
 def _words_of_faults(nodes: Sequence[ast.AST]) -> Iterator[str]:
@@ -254,8 +286,8 @@ def _under_do(node: ast.Dict) -> Iterator[ast.AST]:
 
 
 def _names_a_fault(node: ast.AST) -> bool:
-    """`fault.name`, `fired.name`, `planned.fault.family`, `parse_fault(do).name`."""
-    if not isinstance(node, ast.Attribute) or node.attr not in ("name", "family"):
+    """`fault.name`, `fired.name`, `planned.fault.family`, `parse_fault(do).name`, `type(fault).__name__`."""
+    if not isinstance(node, ast.Attribute) or node.attr not in ("name", "family", "__name__"):
         return False
     return node.attr == "name" or "fault" in ast.unparse(node.value)
 
@@ -277,6 +309,16 @@ def test_a_fault_says_everything_about_itself():
         "x = planned.fault.name in ('refuse', 'down')",
         "x = parse_fault(do).family == 'wire'",
         "x = [it for it in history.of(FaultFired) if it.name == 'stall']",
+        "import wedgehog.harness.faults.wire.stall",
+        "from wedgehog.harness.faults import wire",
+        "x = isinstance(fault, wire.stall.Stall)",
+        "x = isinstance(fault, registered()['stall'])",
+        "x = registered().get('stall')",
+        "x = type(fault).__name__ == 'Stall'",
+        "x = {'stall': 1}[fault.name]",
+        "x = {'stall': 1}.get(fault.name)",
+        "x = getattr(fault, 'kb_per_s', None)",
+        "match fault.name:\n    case 'stall':\n        pass",
     ],
 )
 def test_a_named_fault_is_really_seen(text: str):

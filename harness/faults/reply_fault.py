@@ -76,6 +76,11 @@ class ReplyFault(Fault):
         """Whether a tool call's arguments become text that is no JSON object."""
         return False
 
+    @property
+    def token_lasts_s(self) -> int | None:
+        """What the token endpoint says in `expires_in`; None: the fault does not change it."""
+        return None
+
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The faulty answer."""
         raise NotImplementedError

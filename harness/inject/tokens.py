@@ -1,6 +1,7 @@
 """Faults of the OAuth token endpoint."""
 
 from wedgehog.fake_llm.reply import HOUR_S, TokenHarm
+from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.token_fault import TokenFault
 from wedgehog.harness.inject.link_faults import LinkFaults
 
@@ -14,7 +15,8 @@ class TokenFaults:
     @property
     def expires_in(self) -> int:
         """What the endpoint says in `expires_in`: the plan's own number, else an hour."""
-        named = (getattr(state.planned.fault, "expires_in", None) for state in self._run.states)
+        faults = (state.planned.fault for state in self._run.states)
+        named = (it.token_lasts_s for it in faults if isinstance(it, ReplyFault))
         return next((seconds for seconds in named if seconds is not None), HOUR_S)
 
     def asked(self) -> TokenHarm:

@@ -31,6 +31,11 @@ class TokenExpired(ReplyFault):
     needs = ("tokens",)
     unmet: ClassVar[str] = "no request carried an expired token: the agent had got a new one before"
 
+    @property
+    def token_lasts_s(self) -> int:
+        """The parameter `expires_in`."""
+        return self.expires_in
+
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A refusal, if the request carries a token that was issued before the trigger."""
         expired = int(context.kept.setdefault("issued", str(context.tokens)))
