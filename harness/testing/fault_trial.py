@@ -68,6 +68,10 @@ class Client:
         got = await self._first_bytes(first) if first else Got()
         return await self._read(got, patience_s)
 
+    async def more(self, got: Got) -> Got:
+        """Read on until a byte of the body has come, or the reply ends."""
+        return await self._read(got, PATIENCE_S, 1)
+
     async def hurry(self, first: int = 0) -> Got:
         """Send one request, wait for the first bytes of its reply's body, and hang up a little later."""
         self._writer.write(REQUEST)
