@@ -231,3 +231,21 @@ def _command(one: ProcessInfo) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.0f} s" if value >= 2 else f"{value:.1f} s"
+
+
+@dataclass(frozen=True)
+class SimDiagnostics:
+    """Looks at the agent of one simulated run; `waits` returns a line for each of its tasks."""
+
+    history: History
+    folder: Path
+    clock: Clock
+    waits: Callable[[], list[str]]
+
+    async def at(self, turn: int) -> None:
+        """Record what each task waits for."""
+        if not self.history.sealed:
+            tasks = self.waits()
+            said = sentence(self.history, Diagnosis(), turn, self.clock.now())
+            says = "; ".join([*([] if tasks and said == UNSEEN else [said]), *tasks[:1]])
+            record_hang(self.history, self.folder, turn, self.clock.now(), says, {"tasks": tasks})

@@ -11,8 +11,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict
 from wedgehog.harness.record.views import Turn
-from wedgehog.harness.run.timer_chain import timer_chain
-from wedgehog.harness.run.timer_remarks import timer_remarks
+from wedgehog.harness.run.timer_remarks import timer_chain, timer_remarks
 
 STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^\n]*", re.IGNORECASE)
 

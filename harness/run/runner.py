@@ -31,13 +31,12 @@ from wedgehog.harness.run.agent_targets import AgentProcesses, SessionFiles
 from wedgehog.harness.run.connection_watch import ConnectionWatch
 from wedgehog.harness.run.control import ControlFacts, read_control, shape_in
 from wedgehog.harness.run.cpu_wait import CpuMeter, CpuWatch, LagMonitor
-from wedgehog.harness.run.diagnostics import Diagnostics
+from wedgehog.harness.run.diagnostics import Diagnostics, SimDiagnostics
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.messages import RunMessages, RunTokens
 from wedgehog.harness.run.recorder import Recorder
 from wedgehog.harness.run.run_services import WEB, Links, RunServices
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
-from wedgehog.harness.run.sim_diagnostics import SimDiagnostics
 from wedgehog.harness.run.turn import (
     HANG_UP_ARRIVES_S,
     IN_VIRTUAL_TIME,

@@ -1,9 +1,12 @@
 """Why a scenario does not apply to an agent, and how far an agent can play one."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from wedgehog.fake_llm.other_form import OTHER_FORMS
 from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
-from wedgehog.harness.agents.session_names import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
@@ -13,6 +16,8 @@ from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
 MINUTES = "minutes"
 """The tag of a scenario whose replies alone take minutes; in virtual time they cost nothing."""
+NAMES_A_SESSION = frozenset({"session", "session_dir"})
+"""Templates that tell one session from another."""
 NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
 """Wires on which no reasoning is part of the conversation."""
 
@@ -138,3 +143,28 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
     if "disk" in needs and (why := disk_unavailable_reason()):
         return why
     return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def one_session_reason(spec: AgentSpec) -> str | None:
+    """Why this agent can have only one session in a run; None if it can have several."""
+    if spec.kind == "chat":
+        return "its chat is one session"
+    if all(_names_session(part) for part in _parts(spec)) or (spec.kind != "http" and _names_session(spec.env)):
+        return None
+    where = {"command": "command", "http": "http: url, headers or body"}.get(spec.kind, f"{spec.kind}: resume")
+    return f"nothing in its spec tells one session from another: write {{session}} or {{session_dir}} in {where}"
+
+
+def _parts(spec: AgentSpec) -> Sequence[Any]:
+    """What must name the session, each."""
+    if spec.command is not None:
+        return [line for line in (spec.command, spec.resume) if line is not None]
+    if spec.http is not None:
+        return [[spec.http.url, spec.http.headers, spec.http.body]]
+    living = spec.lines or spec.tui
+    # A process is a session of its own; what begins again on it must say which one.
+    return [living.start, living.resume] if living is not None and living.resume is not None else []
+
+
+def _names_session(part: Any) -> bool:
+    return any(name in NAMES_A_SESSION for _, name in written_in(part))

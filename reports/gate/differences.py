@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from statistics import median
 from types import MappingProxyType
 
 from wedgehog.reports.campaign_folder import StoredCampaign, Unfinished
@@ -11,9 +12,10 @@ from wedgehog.reports.gate.number_differences import FALSE_ALARMS, number_differ
 from wedgehog.reports.gate.quantities import QUANTITIES, Quantity
 from wedgehog.reports.gate.result_differences import one_sided, result_differences
 from wedgehog.reports.gate.tested_numbers import TOGETHER, tested_numbers
-from wedgehog.reports.gate.turn_bounds import is_cut_by_another_bound
-from wedgehog.reports.gate.unknown_costs import unknown_costs
+from wedgehog.reports.gate.turn_bounds import Pair, is_cut_by_another_bound
+from wedgehog.reports.groups import grouped
 from wedgehog.reports.played_cells import Key, PlayedCell
+from wedgehog.reports.words import many, money
 
 
 def differences(
@@ -66,3 +68,23 @@ def unchanged(cells: Iterable[Key], found: Iterable[Difference]) -> set[Key]:
     """The cells of which nothing is told; what is told of all cells of an agent is told of each."""
     told = {(it.scenario, it.agent) for it in found}
     return {key for key in cells if key not in told and (TOGETHER, key[1]) not in told}
+
+
+def unknown_costs(both: Iterable[Pair]) -> Iterator[Difference]:
+    """One difference per cell, or one for all cells of an agent."""
+    for agent, pairs in grouped(both, lambda pair: pair[1].agent).items():
+        lost = [pair for pair in pairs if _is_lost(*pair)]
+        if len(lost) > 1 and len(lost) == len(pairs):
+            says = f"the cost of {many(len(lost), 'result')} was known before and is unknown now: it is not compared"
+            yield Difference(TOGETHER, agent, "maybe", says)
+        else:
+            yield from (_difference(*pair) for pair in lost)
+
+
+def _is_lost(before: PlayedCell, after: PlayedCell) -> bool:
+    return bool(before.usd and after.paid_calls and not after.usd)
+
+
+def _difference(before: PlayedCell, after: PlayedCell) -> Difference:
+    says = f"cost {money(median(before.usd))} → unknown: it is not compared"
+    return Difference(after.scenario, after.agent, "maybe", says)

@@ -27,7 +27,6 @@ from wedgehog.reports.cost import (
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.latency import times
 from wedgehog.reports.markup import Markup, document, scrolled, tag
-from wedgehog.reports.page.agents_section import agents_section
 from wedgehog.reports.page.all_runs import AllRuns
 from wedgehog.reports.page.attention import attention_list, headline, wrong_lines
 from wedgehog.reports.page.latency_section import latency_section
@@ -36,13 +35,14 @@ from wedgehog.reports.page.plot import Bar, bars
 from wedgehog.reports.repeats import cell_of
 from wedgehog.reports.result_category import tally
 from wedgehog.reports.rows import RunRow
+from wedgehog.reports.totals import OVER_OWN_LIMITS, bounds, over_own_limits, side_by_side
 from wedgehog.reports.words import NONE, brief, count, money, seconds
 
 CSS = Path(__file__).with_name("style.css").read_text(encoding="utf-8")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
-BARS_SHOWN, ROWS_SHOWN = 60, 500
-"""So many bars of a family and rows of the numbers are in the page; summary.csv holds all."""
+BARS_SHOWN, ROWS_SHOWN, LINES_SHOWN = 60, 500, 60
+"""The most bars of a family, rows of the numbers and lines of a comparison; summary.csv and summary.md hold all."""
 
 NUMBERS_NOTE = (
     "Tokens billed: input and output. Delivered: output that reached the agent. The recovery message is not counted. "
@@ -254,3 +254,27 @@ def _control(folder: Path) -> str:
         return "it can't be read"
     came = (f"{turn} {outcome_of(turn, history).kind}" for turn in history.turns)
     return "; ".join([*came, *(trouble.what for trouble in history.of(Trouble))]) or "nothing was recorded"
+
+
+def agents_section(campaign: StoredCampaign) -> Markup | None:
+    """Agents side by side; None if there is nothing to compare and no common bound."""
+    held, compared = list(bounds(campaign)), list(side_by_side(campaign))
+    if not held and not compared:
+        return None
+    lines = [tag("li", line, class_="beside" if depth else None) for depth, line in compared[:LINES_SHOWN]]
+    more = f"{len(compared) - LINES_SHOWN:,} more lines are in summary.md." if len(compared) > LINES_SHOWN else ""
+    return tag(
+        "section",
+        tag("h2", "Side by side"),
+        [tag("p", line) for line in held],
+        tag("ul", lines, class_="facts") if lines else None,
+        tag("p", more, class_="soft") if more else None,
+        _over(campaign),
+    )
+
+
+def _over(campaign: StoredCampaign) -> list[Markup] | None:
+    lines = list(over_own_limits(campaign))
+    if not lines:
+        return None
+    return [tag("h3", OVER_OWN_LIMITS), tag("ul", [tag("li", line) for line in lines[:LINES_SHOWN]], class_="facts")]

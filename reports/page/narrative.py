@@ -14,8 +14,7 @@ from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, place, size_down, stop_name, took_s
 from wedgehog.reports.cost import LOWER_BOUNDS
 from wedgehog.reports.database_use import backends, database
-from wedgehog.reports.page.granted_time import granted
-from wedgehog.reports.page.left_working import worked_on
+from wedgehog.reports.page.long_waits import granted, worked_on
 from wedgehog.reports.page.tool_words import errors_among, for_unended, ran, tokens, unended
 from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.words import count, many, money, one_line, seconds

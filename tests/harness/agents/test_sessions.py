@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents.base import AgentContext, DeliveredSignal
-from wedgehog.harness.agents.session_names import one_session_reason
 from wedgehog.harness.agents.sessions import contexts, open_sessions, session_folders
+from wedgehog.harness.run.skip_reasons import one_session_reason
 
 PRINTS = """
 import os, sys

@@ -1,7 +1,7 @@
 """The timers that a spec states, as one sentence of the report."""
 
 from wedgehog.harness.agents.spec_keys import Timeout
-from wedgehog.harness.run.timer_chain import timer_chain
+from wedgehog.harness.run.timer_remarks import timer_chain
 
 
 def test_the_chain_is_told_from_the_outermost_inward():
