@@ -1,12 +1,10 @@
-"""What every kind of agent offers the runner: open it, send a message, stop it, and end all its processes."""
+"""What every kind of agent offers the runner: send a message, stop it, and end all its processes."""
 
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
@@ -273,69 +271,3 @@ class Session:
         self.started = replace(what_runs(argv, place.cwd, env.get("PATH"), self._owned.pid), began_s=began_s)
         self.starts.append(self.started)
         return self._owned
-
-
-_CLASSES = {
-    "command": ("process", "CommandSession", ""),
-    "callable": ("callable", "CallableSession", ""),
-    "http": ("http", "HttpSession", ""),
-    "chat": ("chat", "ChatSession", ""),
-    "lines": ("lines", "LinesSession", ""),
-    "acp": ("acp", "AcpSession", "acp"),
-    "tui": ("tui", "TuiSession", "pty"),
-}
-"""The module and class of each kind of agent, and the extra of this package that it needs."""
-
-
-def _session_class(spec: AgentSpec) -> type[Session]:
-    """The class for an agent; only its module is imported, because some take long. Errors: AgentError."""
-    module, name, extra = _CLASSES[spec.kind]
-    try:
-        found = import_module(f"wedgehog.harness.agents.{module}")
-    except ModuleNotFoundError as missing:
-        if not extra:
-            raise
-        how = f"pip install 'wedgehog[{extra}]'"
-        raise AgentError(f"`{spec.kind}` needs the package {missing.name}: {how}") from None
-    return cast("type[Session]", getattr(found, name))
-
-
-def missing_package(spec: AgentSpec) -> str:
-    """Say which package is missing that this kind of agent needs; empty without one."""
-    try:
-        _session_class(spec)
-    except AgentError as missing:
-        return str(missing)
-    return ""
-
-
-@asynccontextmanager
-async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
-    """Open `spec`'s agent in `place`; on exit, end all its processes. Errors: AgentError."""
-    if place.simulated:
-        from wedgehog.harness.agents.simulated import open_simulated
-
-        async with open_simulated(spec, place) as simulated:
-            yield simulated
-        return
-    from wedgehog.harness.agents.surroundings import prepare
-
-    surroundings = prepare(spec, place)
-    tree = Tree(surroundings.mark)
-    async with AsyncExitStack() as stack:
-        for outer in (place.disk, place.hosts):
-            if outer is not None:
-                stack.push_async_callback(outer.close)
-        stack.push_async_callback(tree.end)
-        if place.disk is not None:
-            await place.disk.open(surroundings.mark)
-            tree.enter = place.disk.argv
-        if place.hosts is not None:
-            await place.hosts.open(surroundings.mark, tree.enter)
-            tree.enter = place.hosts.argv
-        session = _session_class(spec)(spec, place, surroundings, tree)
-        stack.push_async_callback(session.close)
-        opened_s = place.clock.now()
-        await session.open()
-        session.ready_s = place.clock.now() - opened_s
-        yield session

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from wedgehog.harness.agents.backend_links import check_backends
-from wedgehog.harness.agents.base import AgentError, missing_package
+from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.callable_python import check_pythons
+from wedgehog.harness.agents.opening import missing_package
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from wedgehog.harness.agents.base import FIRST_FOLDER, AgentContext, Session, open_agent
+from wedgehog.harness.agents.base import FIRST_FOLDER, AgentContext, Session
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names
 from wedgehog.harness.agents.surroundings import prepare_session

@@ -21,8 +21,9 @@ from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
+from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.corpus import Corpus, Finding
-from wedgehog.harness.search.drawn_scenario import Capabilities
+from wedgehog.harness.search.drawn_scenario import compaction_probe
 from wedgehog.harness.search.in_one_process import RUN_SEED
 from wedgehog.harness.search.long_runs import BESIDE
 from wedgehog.harness.search.player import Player
@@ -149,7 +150,7 @@ class Fuzz:
             capabilities = Capabilities.common([Capabilities.of(agent, control) for agent, control in agents])
             capabilities = replace(capabilities, also=self.asked.also)
             player = Player(opened.play, self.asked.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
-            if (probe := capabilities.probe()) is not None:
+            if (probe := compaction_probe(capabilities)) is not None:
                 capabilities = replace(
                     capabilities, compacts=not any(it.skipped for it in (await player.play(probe)).judgements)
                 )

@@ -6,9 +6,10 @@ from typing import Any
 
 from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.scenario.trigger import Phase
+from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import Cell, kinds_of
 from wedgehog.harness.search.draw import Choices
-from wedgehog.harness.search.drawn_scenario import Capabilities, Drawer
+from wedgehog.harness.search.drawn_scenario import Drawer
 from wedgehog.harness.search.fault_order import Planned, Where, usual
 from wedgehog.harness.search.scripts import Drawn
 

@@ -14,10 +14,12 @@ from typing import Literal, Protocol
 
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.search.cells import Cell, Coverage, cells
+from wedgehog.harness.search.capabilities import Capabilities
+from wedgehog.harness.search.cells import Cell, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, read_scenario
+from wedgehog.harness.search.coverage import Coverage
 from wedgehog.harness.search.draw import Choices, SeededChoices
-from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Capabilities, Drawer
+from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer
 from wedgehog.harness.search.long_runs import BESIDE, LongRuns
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn

@@ -11,9 +11,9 @@ from typing import Any, TextIO
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
-from wedgehog.harness.search.drawn_scenario import Capabilities
 from wedgehog.harness.search.explore import Explorer, OverError
 from wedgehog.harness.search.fault_order import Alone
 from wedgehog.harness.search.in_one_process import InOneProcess

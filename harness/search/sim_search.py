@@ -16,10 +16,11 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.sim_player import SimPlayer, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.draw import SeededChoices
-from wedgehog.harness.search.drawn_scenario import Capabilities, Drawer
+from wedgehog.harness.search.drawn_scenario import Drawer
 from wedgehog.harness.search.in_one_process import CPU_LIMIT_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn

@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 
 from wedgehog.harness.agents import tui
-from wedgehog.harness.agents.base import AgentContext, open_agent
+from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.lines import LinesSession
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import Surroundings
 from wedgehog.harness.agents.tui import TuiSession

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.base import AgentError, DeliveredSignal, open_agent
+from wedgehog.harness.agents.base import AgentError, DeliveredSignal
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.services.chat import ChatService
 

@@ -10,7 +10,8 @@ import psutil
 import pytest
 from aiohttp import web
 
-from wedgehog.harness.agents.base import AgentError, open_agent
+from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.record.events.turn import ToldUsage
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.scenario.document import BadFileError

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.base import DeliveredSignal, Session, open_agent
+from wedgehog.harness.agents.base import DeliveredSignal, Session
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.sandbox.signals import deliver, tree
 
 COMMAND = """

@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Session, open_agent
+from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Session
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.tui import Screen
 from wedgehog.harness.sandbox.capture import Capture
 from wedgehog.harness.sandbox.signals import deliver, tree
@@ -287,7 +288,7 @@ async def test_a_missing_package_is_named_with_its_extra(
     def gone(name: str) -> Any:
         raise ModuleNotFoundError(name=way)
 
-    monkeypatch.setattr("wedgehog.harness.agents.base.import_module", gone)
+    monkeypatch.setattr("wedgehog.harness.agents.opening.import_module", gone)
     with pytest.raises(AgentError, match=rf"pip install 'wedgehog\[{needs}\]'"):
         async with open_agent(spec_of(AGENT, **WAYS[way]), place):
             pass

@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from wedgehog.harness.agents.base import AgentError, open_agent
+from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.sandbox.cleanup import carrying
 
 ECHO = """

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.agents.base import AgentError, open_agent
+from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.surroundings import plant, prepare, session_files
 
 SHOW = """

@@ -12,6 +12,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import (
     NO_FAULT,
     OF_A_SUBAGENT,
@@ -19,13 +20,13 @@ from wedgehog.harness.search.cells import (
     SECOND_MESSAGE,
     STEPS,
     Cell,
-    Coverage,
     cells,
     drawn_fault,
     drawn_line,
 )
+from wedgehog.harness.search.coverage import Coverage
 from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
-from wedgehog.harness.search.drawn_scenario import Capabilities, Drawer, fault_of, items
+from wedgehog.harness.search.drawn_scenario import Drawer, compaction_probe, fault_of, items
 from wedgehog.harness.search.planned_scenarios import one_attempt_each
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind, as_items, kinds_in
 from wedgehog.harness.search.shrink import smaller
@@ -293,12 +294,12 @@ def test_requests_for_a_compaction_are_drawn_for_an_agent_that_makes_them():
     mine = [cell for cell in CELLS if cell.step == OF_COMPACTION]
     assert {cell.fault for cell in mine if WHOLE.fits(cell)} >= {"status", "stall", "cut", "abort", "kill", "latency"}
     assert not any(other.fits(cell) for cell in mine for other in (Capabilities(turns=3), replace(WHOLE, turns=2)))
-    document = WHOLE.probe()
+    document = compaction_probe(WHOLE)
     assert document is not None and document["faults"][0]["at"] == {"turn": 2, "on": "compaction", "phase": "headers"}
     full = [any("usage" in item for item in items(turn)) for turn in document["turns"]]
     assert full == [False, True, False]
     assert "spend_bound" in document["invariants"]
-    assert Capabilities(turns=2).probe() is None
+    assert compaction_probe(Capabilities(turns=2)) is None
 
 
 def test_what_harms_a_subagent_is_not_an_attempt_of_the_main_call():

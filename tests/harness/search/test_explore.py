@@ -13,9 +13,10 @@ from pydantic import ValidationError
 
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import Cell, cells
 from wedgehog.harness.search.corpus import Finding, fault_names
-from wedgehog.harness.search.drawn_scenario import Capabilities, Drawn, items
+from wedgehog.harness.search.drawn_scenario import Drawn, items
 from wedgehog.harness.search.explore import Explorer, OverError
 from wedgehog.harness.search.fault_order import Alone, FaultOrder, Planned, Where
 from wedgehog.harness.search.planned_scenarios import PlannedScenarios

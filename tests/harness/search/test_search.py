@@ -19,9 +19,11 @@ from wedgehog.harness.run.selection import check_invariant
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
-from wedgehog.harness.search.cells import Cell, Coverage, cells
+from wedgehog.harness.search.capabilities import Capabilities
+from wedgehog.harness.search.cells import Cell, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
-from wedgehog.harness.search.drawn_scenario import Capabilities, items
+from wedgehog.harness.search.coverage import Coverage
+from wedgehog.harness.search.drawn_scenario import items
 from wedgehog.harness.search.long_runs import LONG_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
