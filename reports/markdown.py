@@ -27,7 +27,7 @@ def write(campaign: StoredCampaign, table: Sequence[RunRow], path: Path) -> None
 LINES = 60
 """The page has at most so many lines; the table of results gets what the other parts leave."""
 NOTES, SHARES, SIDES, REASONS, UNFINISHED = 2, 4, 6, 5, 2
-"""So many of each other part are in the page."""
+"""The most lines of each other part."""
 
 
 _BREAK = "\u200b"

@@ -45,7 +45,7 @@ DEAR_USD_PER_MIN = 1.0
 """From this cost per minute on, the report has a line about it."""
 
 SKIPPED_NAMED = 4
-"""Of scenarios with the same reason so many are named; the rest is counted."""
+"""How many scenarios with the same reason are named; the rest is counted."""
 
 
 def print_campaign(campaign: StoredCampaign, console: Console, *, verbose: bool = False, quiet: bool = False) -> None:
@@ -208,7 +208,7 @@ class _Report:
             self._say(f"{NONE} {judged.agent}: {judged.skipped} ({shown}{more})", indent=2)
 
     def _passed(self) -> None:
-        """What speaks for each pass, once for repeats with the same sentences."""
+        """What supports each pass, once for repeats with the same sentences."""
         runs = [run for run in self.campaign.runs if run.judgement.verdict == "pass"]
         runs = [run for run in runs if result_category(run.judgement) == "passed"]
         if runs:

@@ -10,9 +10,9 @@ from wedgehog.reports.words import count, many, money, seconds
 
 OVER_OWN_LIMITS = "Over their own limits, which are not judged here"
 NAMED = 4
-"""So many scenarios with one bound are named; the rest is counted."""
+"""How many scenarios with one bound are named; the rest is counted."""
 MUCH_DEARER = 2.0
-"""Agents with the same verdict differ, if one makes so many times the paid calls of the other, and two more."""
+"""Agents with the same verdict differ if one makes this many times the paid calls of the other, and two more."""
 
 
 def side_by_side(campaign: StoredCampaign) -> Iterator[tuple[int, str]]:

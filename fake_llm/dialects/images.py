@@ -6,7 +6,7 @@ from typing import Final
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _HEAD: Final = 24
-"""As many characters of base64 hold the beginning that tells a format."""
+"""This many characters of base64 hold the first bytes, which tell the format."""
 _BEGINS: Final = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",

@@ -24,7 +24,7 @@ class MainShape:
     marked: bool = False
     """Whether the main calls hold the marker of the user's message."""
     asides: frozenset[str] = frozenset()
-    """Frames of the calls that are made beside the main ones, and look like them."""
+    """The text around the user's message in calls beside the main ones that look like them."""
 
     @classmethod
     def of(cls, conversation: Conversation) -> Self:

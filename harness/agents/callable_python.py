@@ -28,7 +28,7 @@ class PythonError(AgentError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What another Python found, or why it is none that a callable can run in."""
+    """What another Python found, or why a callable cannot run in it."""
 
     wrong: str = ""
     path: tuple[str, ...] = ()

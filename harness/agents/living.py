@@ -22,9 +22,9 @@ from wedgehog.harness.sandbox.started import what_runs
 END_WITHIN_S = 0.5
 """A process that got a signal has at least this long to end, before the next message is given to it."""
 LAST_WORDS_S = 0.05
-"""For the words of a process that has ended to be read to their end."""
+"""How long to read the last output of a process that has ended."""
 CLOSED_WITHIN_S = 1.0
-"""For a second process to end when its user closes it."""
+"""How long a second process may take to end when its user closes it."""
 KINDS: dict[Permission, tuple[str, ...]] = {
     "allow": ("allow_once", "allow_always"),
     "allow_always": ("allow_always",),

@@ -1,4 +1,4 @@
-"""The agent spec: how to use an agent that we did not write. One YAML file, the same for every scenario.
+"""The agent spec: how to run an agent. One YAML file, the same for every scenario.
 
     spec = load_spec(Path("my-agent.yaml"))
     for agent in variants(spec):                  # one agent, or the variants of a specimen
@@ -114,7 +114,7 @@ class AgentSpec(AgentKeys):
 
 
 PROGRAMS = (".py", ".js", ".ts", ".mjs", ".sh", ".go")
-"""Endings of files that a newcomer gives in the place of a spec."""
+"""Endings of files that a newcomer names instead of a spec."""
 
 
 def load_spec(path: Path) -> AgentSpec:

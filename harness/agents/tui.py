@@ -18,11 +18,11 @@ from wedgehog.harness.sandbox.terminal import as_controlling, open_terminal, pre
 
 POLL_S = 0.05
 TYPED_S = 0.2
-"""Between the words and the key that sends them: many programs take what comes at once as pasted text."""
+"""The pause between the words and the key that sends them: many programs take text and key together as pasted text."""
 REACTS_S = 2.0
-"""An agent has taken an answer after this time: a request that it shows later, on another screen, is a new one."""
+"""After this time an agent has taken an answer: a request that it shows later, on another screen, is a new one."""
 SCROLLED_LINES = 2_000
-"""So many lines that have left the screen at the top can still be read."""
+"""The number of lines that have left the screen at the top and can still be read."""
 
 _UNKNOWN = re.compile(
     rb"\x1b[P_^X][^\x1b\x07]*(?:\x1b\\|\x07)"  # strings for the terminal: graphics, questions for its abilities

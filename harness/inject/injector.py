@@ -39,7 +39,7 @@ from wedgehog.harness.scenario.trigger import (
 )
 
 BACKGROUND_PROOF_S = 1.0
-"""The end of a turn waits at most so long for the proof of a fault on a background call."""
+"""The end of a turn waits at most this long for the proof of a fault on a background call."""
 
 
 class Injector(LinkFaults):

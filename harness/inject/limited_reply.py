@@ -11,7 +11,7 @@ from wedgehog.harness.network.pipe import Pipe
 
 LimitKind = Literal["stalled", "cut", "slowed"]
 LOOKS = 16
-"""So often is a slow reply looked at for its longest silence."""
+"""How many points of a slow reply are looked at for its longest silence."""
 
 
 @dataclass(frozen=True, slots=True)

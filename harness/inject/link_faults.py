@@ -91,7 +91,7 @@ class LinkFaults(InjectorState):
             raise
 
     def _ended_alone(self, arming: "asyncio.Task[ArmedFault | None]") -> None:
-        """Nobody waits for it any more: a failed network breaks the run, a missing connection is the client's."""
+        """No caller waits any more: a failed network breaks the run, a missing connection is the client's doing."""
         wrong = None if arming.cancelled() else arming.exception()
         if wrong is not None and not isinstance(wrong, ConnectionGoneError | LinkBusyError):
             self.fail(wrong)
@@ -199,7 +199,7 @@ class LinkFaults(InjectorState):
             self._heal_later(state)
 
     def back_later(self, state: FaultState, gone: Strike) -> None:
-        """What is gone comes back when the fault is healed, at the latest."""
+        """A fault that ends by itself ends when it is healed, at the latest."""
         state.armed.append(ArmedFault(gone, proved=True))
         self._heal_later(state)
 

@@ -33,7 +33,7 @@ STILL_WITHIN_S = 5.0
 LINGER_S = 0.005
 """For the last bytes of a reply to cross the loopback, and for its reader to do next to nothing."""
 HANG_UP_S = 0.5
-"""For the end of a process to reach us as the end of its connection; an heir of the connection may keep it open."""
+"""How long the end of a process may take to show as the end of its connection; a child may keep the connection open."""
 LOOK_EVERY_S = 0.002
 """How often session files are looked at while a fault waits for them to be written."""
 

@@ -1,4 +1,4 @@
-"""What the injector keeps in mind: planned faults, the calls and their places, what is armed, and tasks that run."""
+"""The injector's state: planned faults, calls and their places, what is armed, and running tasks."""
 
 import asyncio
 from collections import defaultdict

@@ -19,7 +19,7 @@ from typing import Literal
 from wedgehog.harness.faults.base import Ending
 
 CATCH_UP_S = 1.0
-"""A pace that was asked late goes on from when it was due, by so much at most: thousands of small pauses add up."""
+"""A late pace continues from its due time, by this much at most: else thousands of small delays add up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Pipe:
 
     @property
     def reading(self) -> bool:
-        """Whether the source is still worth reading."""
+        """Whether bytes of the source can still pass."""
         return self.stopped is None and not self._closed
 
     @property

@@ -34,7 +34,7 @@ K = TypeVar("K")
 
 
 SEEN_LATE_S = 0.5
-"""The close of a connection may be recorded so much later than the end of its agent."""
+"""The close of a connection may be recorded this much later than the end of its agent."""
 
 
 def _firsts(log: EventLog, owner: str) -> dict[int, dict[type[Event], Any]]:

@@ -20,7 +20,7 @@ STOCK_PATTERNS = (
     r"truncated",
     r"(HTTP|status)( code)? [45]\d\d",
 )
-"""Each names a cause; none matches an apology."""
+"""Each names a cause of an error; none matches an apology."""
 
 COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Terminal control sequences (CSI)."""

@@ -1,4 +1,4 @@
-"""A service that works on after its front end gave up: whether a limit of its own ended that, or the recording."""
+"""A service that works on after its front end gave up: its calls, its pauses, and what ended them."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Agents x scenarios x repeats: every agent's control run first, then its runs, as many at once as are asked for."""
+"""Plays agents x scenarios x repeats: first each agent's control run, then its runs, several at a time."""
 
 import asyncio
 import contextlib
@@ -108,7 +108,7 @@ class Campaign:
                 await _end(list(self._controls.values()))
 
     async def _again(self, undecided: Sequence[tuple[Entry, Judgement]], network: Network) -> None:
-        """Play runs that a busy machine left undecided once more, one at a time; the second result counts."""
+        """Play undecided runs of a busy machine once more, one at a time; the second result counts."""
         if undecided:
             runs = "1 run" if len(undecided) == 1 else f"{len(undecided)} runs"
             self.say(f"the machine was too busy to decide {runs}: once more, one at a time")

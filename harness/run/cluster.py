@@ -29,7 +29,7 @@ from wedgehog.harness.run.selection import Entry
 
 MISSING = "--cluster needs Dask: pip install 'wedgehog[dask]'"
 WORKERS_LOST = 5
-"""A run whose workers died so often is an error: probably it ends them."""
+"""A run whose workers died this often is an error: probably the run itself ends them."""
 CONNECT_S = 30.0
 CLOSE_S = 20.0
 

@@ -58,7 +58,7 @@ class CommonBound:
 def common_bound_of(entry: Entry, entries: Iterable[Entry], turn_s: float | None) -> CommonBound | None:
     """The common bound of an entry; None: no agent with another limit plays its scenario, so the spec's limit holds.
 
-    An incident's own agents are no comparison: the scenario says what must come of each.
+    An incident's own agents are not compared: the scenario expects a result of each.
     """
     if turn_s is not None:
         return CommonBound(turn_s)

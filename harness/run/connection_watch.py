@@ -17,7 +17,8 @@ PROC = Path("/proc")
 class ConnectionWatch(Meanwhile):
     """Looks again and again while it is open.
 
-    A look asks the kernel for all sockets, 0.3 ms; only if one leads away are the agent's processes looked for.
+    A look asks the kernel for all sockets, which takes 0.3 ms. It looks for
+    the agent's processes only if a socket leads to another machine.
     """
 
     def __init__(

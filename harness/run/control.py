@@ -23,7 +23,7 @@ from wedgehog.harness.scenario.model import Scenario
 TEXT = "Hello! Please answer with the words of the model."
 TOOL = "Please run the command."
 CONTROL_TOOL = "wedgehog_hello"
-"""The tool host's only tool if the scenario has none for it, as in the control run."""
+"""The tool host's only tool if the scenario names none, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
 RESULT_MARKS = "it is known by the id of its call, or by the last line that the command prints"
 LAST_CHARS = 300

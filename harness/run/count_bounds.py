@@ -14,11 +14,11 @@ from wedgehog.harness.run.judge import bounds
 from wedgehog.harness.scenario.model import Scenario
 
 ENDLESS = 5
-"""A turn with so many times the allowed rounds is stopped in every run."""
+"""A turn with this many times the allowed rounds is stopped in every run."""
 BESIDE = 150
-"""So many requests beside the conversation, with none of it between them, are endless in every run."""
+"""This many background requests in a row are an endless loop in every run."""
 CERTAIN = 2
-"""So many times the allowed number is too many, also without the calls that a busy machine explains."""
+"""This many times the allowed number is too many, also without the calls that a busy machine explains."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CountBounds:
     """All calls of the turn."""
 
     def exceeded(self, history: History, turn: int, rounds: int) -> str:
-        """What the turn has too many of, such as `27 paid calls of one step`; empty if nothing."""
+        """What the turn has too many of, such as `27 paid calls of one step`; empty without any."""
         if rounds > self.rounds:
             return f"{rounds:,} rounds of tool calls"
         if self.paid_calls is not None and (paid := _paid_in_one_step(history, turn)) > self.paid_calls:

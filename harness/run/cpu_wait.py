@@ -20,7 +20,7 @@ from wedgehog.harness.sandbox.run_queue import RunQueue, held_up_s
 
 LOOK_EVERY_S = 0.05
 COST_SHARE = 0.01
-"""Looking takes at most this share of a processor: with many threads to look at, looks come less often."""
+"""Looking takes at most this share of a processor: with many threads the looks come less often."""
 LONGEST_PAUSE_S = 1.0
 LEAST_S = 0.001
 """A shorter wait in one look is not recorded."""

@@ -29,7 +29,7 @@ from wedgehog.harness.sandbox.stacks import NodeReport, Stacks, node_stacks, pyt
 WITHIN_S = 3.0
 STACKS_S = 1.5
 MOST_STACKS = 4
-"""So many processes are asked for their stacks, the leader first."""
+"""The most processes that are asked for their stacks, the leader first."""
 UNSEEN = "none of its processes could be seen"
 BUSY_SHARE = 0.5
 """A process that was on the processor for this share of its life does not wait."""

@@ -48,10 +48,10 @@ class Job:
 
     @property
     def random_seed(self) -> str:
-        """From which the random numbers of a simulated run follow.
+        """The seed of a simulated run's random numbers.
 
-        No two scenarios have the same, so that their results are independent, as the gate's tests assume. Two agents
-        have: with the same luck they differ by what they do.
+        Two scenarios have different seeds, so that their results are
+        independent, as the gate's tests assume. Two agents have the same seed, so that only the agents differ.
         """
         return f"{self.seed} {self.scenario.seed or self.scenario.name}"
 

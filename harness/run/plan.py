@@ -33,7 +33,7 @@ World = Literal["live", "sim"]
 
 
 class ResumeError(ValueError):
-    """A campaign cannot be taken up again; one line."""
+    """A campaign cannot be resumed; one line."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A user's own faults and invariants, from `--plugin FILE` or a module: code that is run, so no data ever names one."""
+"""A user's own faults and invariants, from `--plugin FILE` or a module: code that runs, so no data names it."""
 
 import importlib
 import importlib.util

@@ -24,5 +24,5 @@ def _of_host(scenario: Scenario) -> tuple[ToolCall, ...]:
 
 
 def recovery_turn(calls: tuple[ToolCall, ...], nonce: str) -> ScriptedTurn:
-    """One round for each call, since an agent may run one at a time; the last words where it offers a tool no more."""
+    """One round for each call, as an agent may run one at a time; the last words if it no longer offers the tool."""
     return ScriptedTurn((*(Reply((call,)) for call in calls), LAST_WORDS), nonce, only_offered=True)

@@ -29,7 +29,7 @@ from wedgehog.harness.sim.errors import LIVE, SimUnsupportedError
 from wedgehog.harness.sim.shell import script_of
 
 LONGEST_LINE = 2**24
-"""An answer in lines has no longer one."""
+"""The longest line of an answer."""
 
 
 def why_not_in_virtual_time(scenario: Scenario | None, spec: AgentSpec) -> str:

@@ -70,7 +70,7 @@ class AfterStop:
 
 
 IN_VIRTUAL_TIME = AfterStop(quiet_s=30.0, longest_s=60.0)
-"""Where time costs nothing, and no time scale makes the agent's next call come earlier."""
+"""In virtual time, where waiting costs nothing and no time scale makes the agent's next call come earlier."""
 
 
 @dataclass
@@ -324,7 +324,7 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
 
 
 def kept_text(text: str) -> str:
-    """The beginning and the end of a long text, whose long lines are shortened first: one line hides no other."""
+    """The beginning and the end of a long text. Long lines are shortened first, so that one line hides no other."""
     if len(text) <= TEXT_KEPT:
         return text
     return _shortened("\n".join(_shortened(line, LINE_KEPT) for line in text.split("\n")), TEXT_KEPT)

@@ -17,7 +17,7 @@ from wedgehog.harness.search.scripts import ScriptKind, fitting
 FASTER = 20.0
 """The time scale for an agent whose timers can be run faster."""
 LEAST_TIMER_S = 3.0
-"""A time scale leaves each named timer at least so many seconds."""
+"""A time scale leaves each named timer at least this many seconds."""
 TURN_S = 120.0
 """The stock bound of a turn, which a time scale then divides too."""
 SLOW_S, SLOWEST_S = 5.0, 100.0
@@ -48,7 +48,7 @@ class Capabilities:
     slow_s: float = SLOW_S
     """How long a slow tool takes where no fault slows the turn, before the time scale."""
     also: tuple[str, ...] = ()
-    """Faults to draw although no provider's own service shows them."""
+    """Faults to draw that only gateways show."""
     delegates: bool = False
     """Whether one of its tools gives work to a subagent."""
     compacts: bool = False

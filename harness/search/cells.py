@@ -52,7 +52,7 @@ TIMES: tuple[Literal["always"] | int, ...] = (1, "always", 3)
 NO_FAULT, SECOND_MESSAGE = "no fault", "second message"
 """Cells of these names have no line in `faults`."""
 DRAWS = 12
-"""So often parameters are drawn for a fault before only the needed ones are."""
+"""How often parameters are drawn for a fault before only the needed ones are used."""
 
 
 @dataclass(frozen=True)

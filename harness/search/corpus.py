@@ -38,7 +38,7 @@ class Finding:
     whole: bool = False
     """Whether no smaller scenario is left to try."""
     again: int = 0
-    """How many other drawn scenarios show the same."""
+    """How many other drawn scenarios show the same failure."""
     breaks_at: str = ""
     seconds: float = 0.0
     """How long its scenario took when it was found."""

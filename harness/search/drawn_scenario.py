@@ -41,7 +41,7 @@ MOST_FAULTS = 3
 FULL = {"usage": {"input_tokens": 980_000}}
 """The model reports a context near every window in turn 2; the agent then compacts in that turn or in this one."""
 DRAWS = 16
-"""So often a scenario is drawn before one of its faults is left out."""
+"""How often a scenario is drawn before one of its faults is left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ Where = Literal["anywhere", "one call", "one call after a tool", "next call", "n
 VARIED_FROM = 2
 """From the second pair of equal kinds on, a pair is also played at drawn places and with drawn values."""
 AGAIN = 2
-"""So many pairs of equal kinds come before each fault is tried alone again, at other places."""
+"""How many pairs of equal kinds come before each fault is tried alone again, at other places."""
 QUIET, BREAKS = 2, 1000
-"""A pair comes so many ranks later for each fault that changes nothing alone, or breaks the agent alone."""
+"""How many ranks later a pair comes for each fault that changes nothing alone, or breaks the agent alone."""
 LONG_S = 1.0
 """A turn that takes longer has waited for something."""
 PLAIN = f"{NO_FAULT}, plain"
@@ -66,7 +66,7 @@ class FaultOrder:
     faults: Sequence[str]
     seed: str
     begin: int = 0
-    """So many ordered scenarios were played by earlier searches, or belong to other processes."""
+    """How many ordered scenarios earlier searches played, or other processes will play."""
     step: int = 1
     """From one ordered scenario of this process to its next one."""
     taken: int = 0

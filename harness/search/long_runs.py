@@ -10,9 +10,9 @@ from wedgehog.harness.record.clock import Clock
 LONG_S = 10.0
 """A run that takes longer than this is a long one."""
 LATE = 1.1
-"""A machine on which our own timers take so many times as long is busy."""
+"""A machine on which our own timers take this many times as long is busy."""
 BESIDE = 2
-"""For each job, so many more runs at most are played beside long ones."""
+"""The most runs that are played beside long ones, for each job."""
 
 
 @dataclass

@@ -27,7 +27,7 @@ from wedgehog.harness.search.simplify import Trials, measure, shows, shrink
 
 Objective = Literal["cost", "calls", "silence"]
 KEPT = 5
-"""With an objective, so many of the greatest scenarios are varied."""
+"""With an objective, how many of the greatest scenarios are varied."""
 
 
 class Watcher(Protocol):

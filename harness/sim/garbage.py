@@ -3,7 +3,7 @@
 import gc
 
 GARBAGE = 20_000
-"""So many new objects begin a search; with Python's own number a tenth of an import, or of a run, is such searches."""
+"""This many new objects begin a search; with Python's own number a tenth of a run is such searches."""
 
 
 def search_rarely() -> None:

@@ -22,9 +22,9 @@ START_S = 1000.0
 RESOLUTION_S = 1e-9
 """Timers this close are due together."""
 FEW_TIMERS = 100
-"""So many cancelled timers are kept."""
+"""The most cancelled timers that are kept."""
 PATIENCE_TURNS, SPIN_S = 10_000, 0.001
-"""A loop that has turned so often without waiting gets time for each further turn: a busy wait must end too."""
+"""After this many turns without a wait, time passes with each turn: a busy wait must end too."""
 
 Callback = Callable[..., object]
 

@@ -65,7 +65,7 @@ def exit_code(found: Iterable[Difference]) -> int:
 
 
 def unchanged(cells: Iterable[Key], found: Iterable[Difference]) -> set[Key]:
-    """The cells of which nothing is told; what is told of all cells of an agent is told of each."""
+    """The cells without a difference; a difference of all cells of an agent counts for each."""
     told = {(it.scenario, it.agent) for it in found}
     return {key for key in cells if key not in told and (TOGETHER, key[1]) not in told}
 

@@ -21,7 +21,7 @@ class _Decision:
     is_real: bool
     can_decide: bool
     needed: int | None
-    """With so many repeats of both sides each test can decide."""
+    """With this many repeats of both sides each test can decide."""
 
     @property
     def grew_by_waits(self) -> bool:

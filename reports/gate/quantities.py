@@ -8,7 +8,7 @@ from wedgehog.reports.words import count, money, seconds
 
 OfCell = Callable[[PlayedCell], Sequence[float]]
 WAITS_COUNT = 2.0
-"""A machine with waits is slower in other ways too, so the waits are taken off so many times."""
+"""A machine with waits is slower in other ways too, so this many times the waits are taken off."""
 
 OTHER_TURNS_FLOOR = 0.5
 """Above that of other times: most of these turns are short, and on a busy machine all of them took 0.5 s instead of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 MOST_EXACT = 40
-"""Of more repeats the test uses so many, evenly chosen: the exact distribution of 200 takes half a minute."""
+"""The most repeats that the test uses, evenly chosen: the exact distribution of 200 takes half a minute."""
 ROUNDED = 1e-12
 """The pooled test tells no smaller chance."""
 FRACTION_BITS = 80

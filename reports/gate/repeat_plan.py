@@ -15,7 +15,7 @@ SLOWER = 1.3
 POWER = 0.95
 TRIALS = 300
 MOST = 30
-"""Plans go up to so many repeats of both sides."""
+"""The most repeats of both sides in a plan."""
 LEAST_TO_MEASURE = 3
 
 

@@ -23,11 +23,11 @@ from wedgehog.reports.result_category import (
 from wedgehog.reports.words import one_line
 
 OPEN_ALL_UP_TO = 3
-"""Up to so many runs, all are shown unfolded."""
+"""Up to this many runs, all are shown unfolded."""
 ALL_SECTIONS_UP_TO = 400
 """Of more runs, only the first one of repeats that ended alike has a section, and passes are counted, not listed."""
 OPEN_AT_MOST = 5
-"""So many of the runs that need attention are unfolded; they are printed, folded ones are not."""
+"""The most runs that need attention and are unfolded; they are printed, folded ones are not."""
 
 SECTIONS_BYTES = 4_000_000
 ROWS_BYTES = 2_500_000
@@ -105,9 +105,8 @@ class AllRuns:
         return {number: made[number] for number, _ in self.representatives if number in made}
 
     def _for_room(self) -> list[NumberedRun]:
-        """The order in which runs get a section: what ended like an earlier repeat last, before it variants of a fix.
-
-        So neither takes the room of another scenario.
+        """The order in which runs get a section. Variants of a fix, and then repeats that ended like an earlier one,
+        come last, so that neither takes the room of another scenario.
         """
         first: dict[object, int] = {}
         for number, run in self.representatives:

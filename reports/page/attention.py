@@ -13,7 +13,7 @@ from wedgehog.reports.words import many, one_line
 
 LINES = 3
 SHOWN = 25
-"""So many cards are in the list; the runs of the others follow below it, run by run."""
+"""The most cards of the list; all other runs follow below it."""
 WORDS = 220
 IN_WORDS = {
     "inconclusive": "not decided (inconclusive)",

@@ -20,7 +20,7 @@ from wedgehog.reports.tool_runs import tool_calls
 from wedgehog.reports.words import count, many, money, one_line, seconds
 
 AT_MOST = 4
-"""So many sentences of one kind are shown; the rest is counted."""
+"""The most sentences of one kind that are shown; the rest is counted."""
 
 PREPAID_USD = 10.0
 

@@ -1,4 +1,4 @@
-"""The turns of which `error_surfaced` says nothing: a pass, or nothing to judge, is no word about them."""
+"""The turns that `error_surfaced` does not judge: its pass says nothing about them."""
 
 from collections.abc import Iterator
 from itertools import groupby
