@@ -62,7 +62,7 @@ def _command_lines(spec: AgentSpec) -> Mapping[str, Sequence[str]]:
 
 
 def _gone(words: Sequence[str], spec: AgentSpec, *, new: bool) -> Iterator[str]:
-    """What a command line names in vain; with `new` it is the first one in the run's working folder."""
+    """Programs and files of a command line that do not exist; `new`: it is the first one in its working folder."""
     program, *rest = words
     if "{" not in program and (searched := _searched_in_vain(program, spec, new=new)) is not None:
         yield f"there is no program {program!r}{searched}"

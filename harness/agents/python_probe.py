@@ -39,7 +39,7 @@ def imports(file: str) -> Iterator[Tuple[str, int]]:  # noqa: UP006
 
 
 def main(target: str, folder: str) -> None:
-    """Print the version, the import path, the file of the target, and what that file imports in vain."""
+    """Print the version, the import path, the file of the target, and the missing packages that that file imports."""
     sys.path.insert(0, folder)
     name = target.rpartition(":")[0]
     spec = None if name.endswith(".py") else found(name)

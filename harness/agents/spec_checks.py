@@ -13,7 +13,7 @@ _Problem = tuple[tuple[str | int, ...], str]
 _WITH_MESSAGE = ("command", "resume", "wake_up", "http", "lines")
 """The keys in which `{message}` has a value."""
 _BEFORE_A_MESSAGE = {("http", "start"), *(("lines", key) for key in LinesAgent.model_fields if key != "send")}
-"""Where it has none all the same."""
+"""Keys below these that have none."""
 
 
 def contradictions(spec: AgentKeys) -> Iterator[_Problem]:

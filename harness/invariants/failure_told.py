@@ -44,13 +44,15 @@ def failure_told(history: History) -> Iterator[Verdict]:
     A model that reads only "the tool failed" cannot repair anything. One that does not read that the tool failed goes
     on as if it had worked. Judged in three cases, where no fault struck the tool and a request follows in the turn.
 
-    First, a command printed something and ended within 2 s with an exit code of its own (1 to 125), or a tool of our
-    host (MCP) gave an error: its words must be in its result. With a code of 2 or more the result must also tell of a
+    First, a command that printed something ended within 2 s with an exit code of its own (1 to 125), or a tool of our
+    host (MCP) gave an error. Its words must be in its result. With a code of 2 or more the result must also tell of a
     failure: by its error mark, a number, or a word such as "exit", "failed", "error" or "status".
-    Second, by the words of the result the agent stopped a command at a time limit, at least 1 s after it had begun:
-    what the command had printed at its start must be in the result.
-    Third, the last call of a subagent failed without a word, where each delegating call of a reply had one subagent:
-    the result of one of these calls must tell of a failure, or of work that still goes on.
+
+    Second, the agent stopped a command at a time limit, at least 1 s after it had begun, and its result says so. What
+    the command had printed at its start must be in the result.
+
+    Third, the last call of a subagent failed without a word, and each delegating call of the reply had one subagent.
+    The result of one of these calls must tell of a failure, or of work that still goes on.
 
     Fix: Send what a failed or stopped tool printed, its standard error too, as its result, with the exit code or the
     reason beside it. Send the error of a subagent as its result.

@@ -36,9 +36,10 @@ def tools_alive(history: History) -> Iterator[Verdict]:
     """After healing a tool round works again, and the output of a command that worked reaches the model.
 
     The recovery message calls each kind of tool that worked in the control run: the agent's shell, and a tool of our
-    host (MCP). If the message is answered, each must be offered, run, and be answered by its own output. In every turn
-    the output of a command that ended well within 2 s is in a later request, if one follows in its turn; an agent that
-    sends an error or nothing in its place has dropped work, and one that sends the output of another call has mixed
+    host (MCP). If the message is answered, each must be offered, run, and be answered by its own output.
+
+    In every turn, the output of a command that ended well within 2 s is in a later request, if one follows in its turn.
+    An agent that sends an error or nothing instead has lost work; one that sends the output of another call has mixed
     them up. Not judged where a fault struck the tool or its process.
 
     Fix: Open a tool server's connection anew after it broke, and offer its tools again. Send every result that has

@@ -26,7 +26,7 @@ def turn_answered(history: History) -> Iterator[Verdict]:
 
 
 def answered(history: History, turns: Iterable[Turn]) -> Iterator[Verdict]:
-    """A verdict for each of these turns that owes an answer and ended by itself."""
+    """A verdict for each of these turns that needs an answer and ended by itself."""
     signalled = {kill.turn for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")}
     for turn in turns:
         outcome = outcome_of(turn, history)

@@ -177,7 +177,7 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     if words and not gone_wrong and (not history.run.carries_nonces or _may_be_last_words(turn, end.answer)):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
-        return TurnOutcome("stopped by its user", "a wake-up owes no answer")
+        return TurnOutcome("stopped by its user", "a wake-up needs no answer")
     return TurnOutcome("hidden", _said_only(words, _gone_wrong(turn) if gone_wrong else ""))
 
 

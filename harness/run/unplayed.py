@@ -1,4 +1,4 @@
-"""The judgement of a run that was not played, or played in vain."""
+"""The judgement of a run that was not played, or whose control run failed."""
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.judgement import Judgement

@@ -83,7 +83,7 @@ class _Lines:
     """Writes what a search does as lines of JSON."""
 
     def __init__(self, out: TextIO, cells: Sequence[Cell], *, every: bool) -> None:
-        """`every`: each scenario is told, because the greatest is wanted."""
+        """`every`: write each scenario, because the greatest is wanted."""
         self._every = every
         self._out, self._numbers = out, {cell: number for number, cell in enumerate(cells)}
         self.count = 0

@@ -1,4 +1,4 @@
-"""Makes a failure simpler: a generator gives scenarios to play, and is told which of them fail as the failure does.
+"""Makes a failure simpler: a generator yields scenarios, and is sent which of them fail in the same way.
 
 A search plays them at once, or waits for each; what is tried next is the same.
 """

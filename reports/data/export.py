@@ -37,7 +37,7 @@ def chosen(folder: Path, names: Sequence[str], unread: Callable[[str], None]) ->
     """The runs of a campaign, or the one of a run's folder, without those that were not played.
 
     `names` are the folders of runs or of scenarios below it; none: all. ValueError: there is no such run.
-    `unread` is told of each run that can't be read.
+    `unread` is called with each run that can't be read.
     """
     check_run_folder(folder)
     found = {_name(path, folder): path for path in run_folders(folder)}

@@ -9,11 +9,11 @@ from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict
 from wedgehog.harness.record.views import Turn
 
 ERRORS = "error_surfaced"
-OWES_NO_ERROR: dict[OutcomeKind, str] = {
+NEEDS_NO_ERROR: dict[OutcomeKind, str] = {
     "silent": "silent, which turn_deadline judges",
     "truncated": "truncated, which truncation_noticed judges",
-    "stopped by its user": "stopped by its user, so it owes no error",
-    "killed": "killed, so it owes no error",
+    "stopped by its user": "stopped by its user, so it needs no error",
+    "killed": "killed, so it needs no error",
     "unfinished": "unfinished",
 }
 
@@ -29,7 +29,7 @@ def _unjudged(invariant: str, history: History) -> Iterator[str]:
     """`judged in 1 of 2 turns: turn 1 was silent, which turn_deadline judges`; nothing if each turn was judged."""
     if invariant != ERRORS:
         return
-    left = [(why, turn) for turn in history.turns if (why := OWES_NO_ERROR.get(outcome_of(turn, history).kind))]
+    left = [(why, turn) for turn in history.turns if (why := NEEDS_NO_ERROR.get(outcome_of(turn, history).kind))]
     if not left:
         return
     groups = [(why, [turn for _, turn in group]) for why, group in groupby(left, key=lambda pair: pair[0])]

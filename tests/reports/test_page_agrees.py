@@ -60,7 +60,7 @@ def test_nothing_to_judge_names_the_turns_of_which_it_says_nothing(campaign: Cam
 
     said = page_of(campaign, tell, verdicts=(nothing().named("error_surfaced"),))
     killed, silent = (
-        "turn 1 was killed, so it owes no error",
+        "turn 1 was killed, so it needs no error",
         "turn 2 to turn 3 were silent, which turn_deadline judges",
     )
     assert f"error_surfaced (judged in 0 of 3 turns: {killed}; {silent})." in said
