@@ -13,7 +13,7 @@ from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict
 from wedgehog.harness.record.views import Turn
 from wedgehog.harness.run.timer_remarks import timer_chain, timer_remarks
 
-STRIPPED = re.compile(r"[^\n]*\b(?:stripped|sanitiz|repaired|removed dangling)[^\n]*", re.IGNORECASE)
+REPAIRED = re.compile(r"\b(?:stripped|sanitiz|repaired|removed dangling)", re.IGNORECASE)
 
 
 def remarks(history: History, agent: AgentSpec, verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -31,9 +31,16 @@ def remarks(history: History, agent: AgentSpec, verdicts: Sequence[Verdict]) -> 
     yield from unrun_remarks(history)
     yield from _shared_output(history)
     for ended in history.of(TurnEnded):
-        yield from dict.fromkeys(
-            f"turn {ended.turn}: it logged: {line.strip()}" for line in STRIPPED.findall(ended.stderr)
-        )
+        yield from dict.fromkeys(f"turn {ended.turn}: it logged: {line}" for line in repairs_in(ended.stderr))
+
+
+def repairs_in(log: str) -> Iterator[str]:
+    """The lines of a log that tell of a repaired session; a line may have megabytes.
+
+    >>> list(repairs_in("ready\\nRemoved dangling call 3\\n"))
+    ['Removed dangling call 3']
+    """
+    return (line.strip() for line in log.split("\n") if REPAIRED.search(line))
 
 
 def unrun_remarks(history: History) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import SentReply
-from wedgehog.harness.run.remarks import unrun_remarks
+from wedgehog.harness.run.remarks import repairs_in, unrun_remarks
 from wedgehog.harness.services.beacon import wrapped
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
@@ -50,3 +50,9 @@ def test_a_call_is_traced_if_its_command_says_that_it_starts():
     given = ({"command": command}, {"cmd": ["sh", "-c", command]}, {"path": "ls"})
     sent = SentReply(Reply(tuple(ToolCall("run", it) for it in given)), [("1.1.1", "run", True)] * 3)
     assert [it.traced for it in sent.offered(3)] == [True, True, False]
+
+
+def test_a_repair_is_found_in_a_log_whose_lines_are_long():
+    """A debug log may have a whole request in one line; reading it takes a moment, not minutes."""
+    request = "word " * 400_000
+    assert list(repairs_in(f"{request}\nSanitized the session\n{request}")) == ["Sanitized the session"]
