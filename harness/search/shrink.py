@@ -1,7 +1,7 @@
 """Smaller scenarios: each candidate leaves something out, or says it more simply. The largest cuts come first."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from wedgehog.harness.search.scripts import Drawn, as_items
@@ -10,10 +10,8 @@ SHORT_TEXT = "Yes. {nonce}"
 SHORT_MESSAGE = "Go on."
 
 
-def smaller(document: Drawn) -> Iterator[Drawn]:
-    """Candidates, each smaller than `document` in one way."""
-    for cut in (_fewer_faults, _fewer_turns, _fewer_steps, _fewer_items, _simpler_faults, _simpler_words):
-        yield from cut(document)
+Simplification = Callable[[Drawn], Iterator[Drawn]]
+"""Gives candidates, each smaller than a scenario in one way."""
 
 
 def _fewer_faults(document: Drawn) -> Iterator[Drawn]:
@@ -72,6 +70,15 @@ def _simpler_faults(document: Drawn) -> Iterator[Drawn]:
                 yield _with(document, {k: v for k, v in given.items() if k != key}, "faults", index, "do", name)
 
 
+def _all_words_simpler(document: Drawn) -> Iterator[Drawn]:
+    """All words at once: a failure rarely depends on them."""
+    found = document
+    while (simpler := next(_simpler_words(found), None)) is not None:
+        found = simpler
+    if found is not document:
+        yield found
+
+
 def _simpler_words(document: Drawn) -> Iterator[Drawn]:
     for turn, given in enumerate(document["turns"]):
         if given.get("user") != SHORT_MESSAGE:
@@ -128,3 +135,14 @@ def _without_unused_tools(document: Drawn) -> Drawn:
     left = {name: tool for name, tool in document.get("tools", {}).items() if name in names}
     document.pop("tools", None)
     return document | ({"tools": left} if left else {})
+
+
+SIMPLIFICATIONS: tuple[Simplification, ...] = (
+    _all_words_simpler,
+    _fewer_faults,
+    _fewer_turns,
+    _fewer_steps,
+    _fewer_items,
+    _simpler_faults,
+    _simpler_words,
+)

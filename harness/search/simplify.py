@@ -4,11 +4,12 @@ A search plays them at once, or waits for each; what is tried next is the same.
 """
 
 from collections.abc import Generator
+from itertools import islice
 
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
-from wedgehog.harness.search.shrink import smaller
+from wedgehog.harness.search.shrink import SIMPLIFICATIONS, Simplification
 from wedgehog.harness.search.threshold import thresholds
 
 Trials = Generator[Drawn, bool, None]
@@ -28,12 +29,28 @@ def shows(finding: Finding, played: Played | None) -> bool:
 
 
 def shrink(finding: Finding) -> Trials:
-    """Leave out what is not needed, until nothing smaller fails."""
-    candidates = smaller(finding.document)
-    while (candidate := next(candidates, None)) is not None:
-        if (yield candidate):
-            candidates = smaller(finding.document)
+    """Leave out what is not needed, until nothing smaller fails. No scenario is tried twice."""
+    tried: set[str] = set()
+    before = None
+    while finding.document != before:
+        before = finding.document
+        for simplification in SIMPLIFICATIONS:
+            yield from _try_all(finding, simplification, tried)
     finding.whole = True
+
+
+def _try_all(finding: Finding, simplification: Simplification, tried: set[str]) -> Trials:
+    """Try its candidates. After one that fails too, those that did not come last: the next round tries them again."""
+    passed = 0
+    candidates = simplification(finding.document)
+    while (candidate := next(candidates, None)) is not None:
+        passed += 1
+        if (words := str(candidate)) in tried:
+            continue
+        tried.add(words)
+        if (yield candidate):
+            passed -= 1
+            candidates = islice(simplification(finding.document), passed, None)
 
 
 def measure(finding: Finding) -> Trials:

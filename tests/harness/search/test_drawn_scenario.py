@@ -1,6 +1,8 @@
 """Drawn scenarios are legal, use only what the agent has, and contain the call of each fault."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -29,7 +31,7 @@ from wedgehog.harness.search.draw import HypothesisChoices, SeededChoices
 from wedgehog.harness.search.drawn_scenario import Drawer, compaction_probe, fault_of, items
 from wedgehog.harness.search.planned_scenarios import one_attempt_each
 from wedgehog.harness.search.scripts import SCRIPTS, ScriptKind, as_items, kinds_in
-from wedgehog.harness.search.shrink import smaller
+from wedgehog.harness.search.shrink import SIMPLIFICATIONS
 
 WRITE = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 LINKS = ("llm", "agent", "channel", "tool:mcp")
@@ -47,6 +49,11 @@ WHOLE = Capabilities(
     compacts=True,
 )
 CELLS = cells(WHOLE.links)
+
+
+def smaller(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All candidates, the largest cuts first."""
+    return chain.from_iterable(simplification(document) for simplification in SIMPLIFICATIONS)
 
 
 def test_every_fault_has_cells():
