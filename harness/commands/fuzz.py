@@ -1,8 +1,6 @@
-"""`wedgehog fuzz`: searches for scenarios that break an agent, and prints what it tried and found."""
+"""`wedgehog fuzz`: searches for scenarios that break an agent."""
 
-import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -13,6 +11,7 @@ from rich.status import Status
 
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.commands.fuzz_report import FuzzReport
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.expectation import did_you_mean
@@ -31,9 +30,6 @@ from wedgehog.harness.search.search import Found, Objective, Search
 from wedgehog.harness.search.sim_search import SimSearch, Simulated
 from wedgehog.harness.sim.errors import LIVE
 
-UNCLEAR_SHOWN = 3
-NUMBERS = re.compile(r"\w*\d[\w.]*")
-"""Parts that may differ between two sentences about one failure: numbers and ids of calls."""
 NO_HYPOTHESIS = "a search in virtual time needs Hypothesis: pip install 'wedgehog[fuzz]'"
 
 
@@ -185,47 +181,12 @@ class Fuzz:
 
     def lines(self) -> Iterator[str]:
         """What was tried and found, for the terminal."""
-        if self.search is None:
-            return
-        found = self.search.result
-        yield from _coverage(self.search, found)
-        yield from _doubts(found)
-        yield from self._greatest(found)
-        if not found.findings:
-            yield "no failure found"
-        for alike in _alike(found.findings):
-            yield ""
-            yield from self._finding(alike[0])
-            for other in alike[1:]:
-                yield f"    the same with {'; '.join(map(_words, other.document['faults']))}: {other.path}"
-
-    def _greatest(self, found: Found) -> Iterator[str]:
-        objective = self.asked.objective
-        if objective is None or not found.greatest:
-            return
-        path = Corpus(self._folder).greatest_path(objective)
-        yield f"greatest {objective}: {found.greatest[0].measures}"
-        for line in found.greatest[0].document["faults"]:
-            yield f"    {_words(line)}"
-        yield f"    {path}"
-        yield self._play_it(path)
-
-    def _play_it(self, path: Path) -> str:
-        agents = (word for name in self.asked.named for word in ("--agent", name))
-        return f"    play it: {shlex.join(['wedgehog', 'run', str(path), *agents])}"
-
-    def _finding(self, finding: Finding) -> Iterator[str]:
-        agent = f" ({finding.agent})" if len(self.asked.agents) > 1 else ""
-        yield f"✗ {', '.join(finding.violated)}{agent}: {finding.says}"
-        for line in finding.document["faults"]:
-            yield f"    {_words(line)}"
-        size = f"{finding.replays} replays" if finding.whole else f"{finding.replays} replays, not at its smallest yet"
-        yield f"    {finding.path} ({size})"
-        if finding.breaks_at:
-            yield f"    breaking point: {finding.breaks_at}"
-        if finding.again:
-            yield f"    {finding.again} other scenarios show the same"
-        yield self._play_it(finding.path)
+        if self.search is not None:
+            asked = self.asked
+            report = FuzzReport(
+                self.search, asked.named, asked.objective, self._folder, names_agents=len(asked.agents) > 1
+            )
+            yield from report.lines()
 
     @property
     def exit_code(self) -> int:
@@ -234,60 +195,9 @@ class Fuzz:
         return 1 if found.findings else 0 if found.tried > len(found.unclear) else 3
 
 
-def _alike(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings of one sentence together, the smallest first: one bug often shows under several faults."""
-    found: dict[tuple[object, ...], list[Finding]] = {}
-    for finding in sorted(findings, key=lambda it: (len(it.document["faults"]), len(str(it.document)), it.path.stem)):
-        found.setdefault((finding.agent, finding.violated, NUMBERS.sub("#", finding.says)), []).append(finding)
-    return sorted(found.values(), key=lambda alike: alike[0].path.stem)
-
-
 def _full_name(agent: AgentSpec) -> str:
     """A variant of a specimen with its family: many specimens have one called `fixed`."""
     return agent.name if agent.name.startswith(agent.family) else f"{agent.family}@{agent.name}"
-
-
-def _coverage(search: Search, found: Found) -> Iterator[str]:
-    tried = search.coverage.tried
-    every = {cell.fault for cell in search.all_cells}
-    unasked = {name for name, fault in registered().items() if fault.unofficial} - every
-    faults = {cell.fault for cell in tried}
-    places = {cell.place for cell in tried}
-    yield (
-        f"tried {found.tried} scenarios: {len(faults)} of {len(every)} faults, "
-        f"{len(places)} of {len({cell.place for cell in search.all_cells})} places, "
-        f"{len(tried)} of {len(search.all_cells)} single faults"
-    )
-    if missing := sorted(every - faults):
-        yield f"not tried yet: {', '.join(missing)}; the next search goes on from here"
-    if absent := sorted(registered().keys() - every - unasked):
-        yield f"not for this agent: {', '.join(absent)}"
-    if unasked:
-        yield f"tried only if asked (--also), because no official provider shows it: {', '.join(sorted(unasked))}"
-
-
-def _doubts(found: Found) -> Iterator[str]:
-    for name in found.gone:
-        yield f"✓ {name} passes now"
-    if found.unsteady:
-        first = found.unsteady[0]
-        yield f"{len(found.unsteady)} failed once and not again, such as {', '.join(first.failure[1])}: {first.says}"
-    for finding in found.untried:
-        yield f"failed once, and the budget ended before a second try: {finding.path}"
-    if found.unclear:
-        yield f"{len(found.unclear)} were not decided, such as:"
-        for played in found.unclear[:UNCLEAR_SHOWN]:
-            says = next(it.says for it in played.judgements if it.verdict in ("error", "inconclusive"))
-            yield f"    {'; '.join(map(_words, played.document['faults']))}: {says}"
-
-
-def _words(line: Mapping[str, object]) -> str:
-    """A fault's line as it stands in a scenario file, on one line."""
-    import yaml
-
-    order = [key for key in ("link", "at", "do", "times") if key in line]
-    shown = yaml.safe_dump({key: line[key] for key in order}, default_flow_style=True, sort_keys=False, width=10_000)
-    return shown.strip()
 
 
 def budget_s(text: str) -> float:
