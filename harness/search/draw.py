@@ -56,6 +56,18 @@ class SmallNumbers:
         return self._draw.between(least, min(most, least + 8))
 
 
+class SimplestChoices:
+    """Always the simplest choice: what Hypothesis tries first, and would shrink to."""
+
+    def choose(self, options: Sequence[Choice]) -> Choice:
+        """The first option."""
+        return options[0]
+
+    def between(self, least: int, most: int) -> int:
+        """The least number."""
+        return least
+
+
 class HypothesisChoices:
     """Choices of a Hypothesis test, which it can shrink and replay."""
 

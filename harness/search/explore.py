@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
-from wedgehog.harness.search.draw import HypothesisChoices
-from wedgehog.harness.search.fault_order import Alone, FaultOrder, Planned
+from wedgehog.harness.search.draw import Choices, HypothesisChoices, SimplestChoices
+from wedgehog.harness.search.fault_order import EVERY_FAULT, Alone, FaultOrder, Planned
 from wedgehog.harness.search.planned_scenarios import PlannedScenarios
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
@@ -42,6 +42,10 @@ class OverError(BaseException):
     """The search ends now. It is no Exception, so that Hypothesis does not take it for a failure."""
 
 
+class IllegalError(Exception):
+    """What was drawn is no legal scenario."""
+
+
 class FailureShownError(Exception):
     """The failure that is being shrunk shows; Hypothesis looks for a smaller example that raises this."""
 
@@ -62,7 +66,7 @@ class Explorer:
     """Its first ordered batch, and from one to the next; other processes play those between."""
     alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
     """What earlier searches saw of each fault alone."""
-    share: tuple[int, int] = (0, 1)
+    share: tuple[int, int] = EVERY_FAULT
     """Which of how many shares of the faults it tries alone first."""
     _finding: Finding | None = None
     _planned: Planned = field(init=False)
@@ -93,11 +97,29 @@ class Explorer:
             self._shrink()
         finally:
             self._tell()
-            learned = self._order.learned()
-            alone = {fault: learned[fault] for fault in self._planned.faults if fault in learned}
-            self.heard.batch(ordered=self._order.taken > before, alone=alone)
+            ordered = self._order.taken > before
+            self.heard.batch(ordered=ordered, alone={} if ordered else self._learned())
+
+    def _learned(self) -> dict[str, list[Alone]]:
+        learned, faults = self._order.learned(), self._planned.faults
+        return {fault: learned[fault] for fault in faults if fault in learned and len(faults) == 1}
 
     def _draw(self, number: int, most: int) -> None:
+        """Play the simplest scenario, or let Hypothesis draw several and shrink the choices of one that fails."""
+        if most > 1:
+            self._draw_several(number, most)
+            return
+        try:
+            with suppress(FailureShownError):  # no choice of the simplest one can be shrunk
+                self._scenario(*self._drawn_by(SimplestChoices(), number))
+        except IllegalError:
+            self._draw_several(number, most)
+
+    def _drawn_by(self, choices: Choices, number: int) -> tuple[list[Cell], Drawn]:
+        cells, document = self.scenarios.draw(choices, NAME, self._planned)
+        return cells, {**document, "seed": f"{self.seed} {number}"}
+
+    def _draw_several(self, number: int, most: int) -> None:
         import hypothesis
         from hypothesis import strategies as st
 
@@ -105,8 +127,7 @@ class Explorer:
 
         @st.composite
         def drawn_scenario(draw: Callable[[Any], Any]) -> tuple[list[Cell], Drawn]:
-            cells, document = self.scenarios.draw(HypothesisChoices(draw), NAME, self._planned)
-            return cells, {**document, "seed": f"{self.seed} {number}"}
+            return self._drawn_by(HypothesisChoices(draw), number)
 
         @hypothesis.settings(
             max_examples=most,
@@ -120,7 +141,12 @@ class Explorer:
         @hypothesis.seed(f"{self.seed} {number}")
         @hypothesis.given(drawn_scenario())
         def scenarios(drawn: tuple[list[Cell], Drawn]) -> None:
-            self._scenario(*drawn)
+            try:
+                played = self._scenario(*drawn)
+            except IllegalError:
+                hypothesis.reject()
+            if played is not None and self.objective is not None:
+                hypothesis.target(float(getattr(played.measures, self.objective)), label=self.objective)
 
         try:
             scenarios()
@@ -128,26 +154,24 @@ class Explorer:
             if self._finding is None:
                 raise
 
-    def _scenario(self, cells: list[Cell], document: Drawn) -> None:
-        import hypothesis
-
+    def _scenario(self, cells: list[Cell], document: Drawn) -> Played | None:
+        """Play it; None: it was played before. Raises FailureShownError and IllegalError."""
         if self._finding is not None:
             if self._shows(self._finding, document):
                 raise FailureShownError
-            return
+            return None
         if (words := str({**document, "seed": None})) in self._drawn:
-            return
+            return None
         self._drawn.add(words)
         played = self.play(document)
         if played is None:
-            hypothesis.reject()
-        if self.objective is not None:
-            hypothesis.target(float(getattr(played.measures, self.objective)), label=self.objective)
+            raise IllegalError
         self.heard.played(cells, played)
         self._order.saw(self._planned.faults, played)
         if played.failed and not self._is_known(played):
             self._finding = Finding(*played.failure, played.document, played.says, Path())
             raise FailureShownError
+        return played
 
     def _is_known(self, played: Played) -> bool:
         known = next((finding for finding in self.known if finding.explains(played)), None)

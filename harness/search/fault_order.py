@@ -1,5 +1,7 @@
 """Which faults meet in a scenario of a search in virtual time: each alone first, then the pairs that can tell most.
 
+Conversations without a fault come first, then the most usual faults, then pairs of these, then all others.
+
 The effect of a fault alone shows which second fault is worth a scenario, and where. If the agent asks again, the second
 fault can meet that attempt; if it recovers, the next call. A fault that ends its turn can matter to the next turn. A
 fault that changes nothing alone rarely matters, and one that breaks the agent alone hides the effect of the other one.
@@ -7,6 +9,7 @@ fault that changes nothing alone rarely matters, and one that breaks the agent a
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -27,6 +30,10 @@ LONG_S = 1.0
 """A turn that takes longer has waited for something."""
 PLAIN = f"{NO_FAULT}, plain"
 """The key of a conversation without anything."""
+FREQUENT = 5
+"""Faults that are at least so usual are combined before the others are tried alone."""
+EVERY_FAULT = (0, 1)
+"""The share of a process that searches alone: the first of one."""
 MANY = (2, 3, 4)
 """How many faults a scenario has once every pair was tried."""
 
@@ -73,31 +80,36 @@ class FaultOrder:
     """How many ordered scenarios were taken since."""
     alone: Mapping[str, Sequence[Alone]] = field(default_factory=dict)
     """What earlier searches saw of each fault alone; these are not tried alone again first."""
-    share: tuple[int, int] = (0, 1)
+    share: tuple[int, int] = EVERY_FAULT
     """Which of how many shares of the faults this process tries alone first."""
     _alone: dict[str, list[Alone]] = field(init=False)
-    _pairs: list[Planned] | None = None
     _first: list[str] = field(init=False)
+    _others: list[str] = field(init=False)
+    """Faults that are tried alone after pairs of the most usual ones."""
 
     def __post_init__(self) -> None:
         self._alone = {fault: list(seen) for fault, seen in self.alone.items()}
         mine, shares = self.share
-        self._first = [fault for fault in list(self.faults)[mine::shares] if fault not in self.alone]
+        untried = [fault for fault in list(self.faults)[mine::shares] if fault not in self.alone]
+        usual_ones = sorted(filter(_is_frequent, untried), key=usual, reverse=True)
+        self._first = [*filter(_is_none, untried), *usual_ones]
+        self._others = [fault for fault in untried if fault not in self._first]
 
     @property
     def tries_alone(self) -> bool:
         """Whether a fault is left that is tried alone first."""
-        return bool(self._first)
+        return bool(self._first or self._others)
 
     def next(self, number: int) -> Planned:
         """What the next scenarios have."""
         if self._first:
             return Planned((self._first.pop(0),))
-        if self._pairs is None:
-            self._pairs = self._ordered()[self.begin :: self.step]
-        if self._pairs:
-            self.taken += 1
-            return self._pairs.pop(0)
+        if (planned := self._at_its_turn(self._usual_pairs)) is not None:
+            return planned
+        if self._others:
+            return Planned((self._others.pop(0),))
+        if (planned := self._at_its_turn(self._pairs)) is not None:
+            return planned
         draw = SeededChoices(f"{self.seed} {number}")
         left = [fault for fault in self.faults if self._kind(fault) is not None] or list(self.faults)
         return Planned(tuple(draw.choose(left) for _ in range(draw.choose(MANY))), scenarios=2)
@@ -109,23 +121,43 @@ class FaultOrder:
             self._alone.setdefault(faults[0], []).append(one)
 
     def learned(self) -> dict[str, list[Alone]]:
-        """What was seen of each fault alone before the ordered scenarios, without what was known from the start."""
-        if self._pairs is not None:
-            return {}
+        """What was seen of each fault alone, without what was known from the start."""
         return {fault: seen for fault, seen in self._alone.items() if fault not in self.alone}
 
-    def _ordered(self) -> list[Planned]:
-        """Every pair at every place that makes sense: one of each two kinds of faults first, usual faults first."""
-        known = [fault for fault in self.faults if self._decided(fault) is not None]
+    def _at_its_turn(self, pairs: Sequence[Planned]) -> Planned | None:
+        """The pair whose turn it is in this process; None: it is not among these."""
+        turn = self.begin + self.taken * self.step
+        if turn >= len(pairs):
+            return None
+        self.taken += 1
+        return pairs[turn]
+
+    @cached_property
+    def _usual_pairs(self) -> Sequence[Planned]:
+        """One pair of each two kinds of behaviour, first in one turn; none while processes share the faults."""
+        if self.share != EVERY_FAULT:
+            return []
+        pairs = [pair for rank, pair in self._ranked(list(filter(_is_frequent, self.faults))) if rank <= 1]
+        return sorted(pairs, key=lambda pair: pair.where == "next turn")
+
+    @cached_property
+    def _pairs(self) -> Sequence[Planned]:
+        """Every pair at every place that makes sense: usual faults first, and one of each two kinds of behaviour."""
+        usual_ones = set(self._usual_pairs)
+        return [*self._usual_pairs, *(pair for _, pair in self._ranked(self.faults) if pair not in usual_ones)]
+
+    def _ranked(self, faults: Sequence[str]) -> list[tuple[int, Planned]]:
+        """The pairs of these faults, the best rank first."""
+        known = [fault for fault in faults if self._decided(fault) is not None]
         shuffled = SeededChoices(f"{self.seed} pairs").shuffled(list(product(known, known)))
         seen: dict[object, int] = {}
-        ranked = [(AGAIN, Planned((fault,), scenarios=3)) for fault in self.faults]
+        ranked = [(AGAIN, Planned((fault,), scenarios=3)) for fault in faults]
         for pair in sorted(shuffled, key=lambda pair: -sum(map(usual, pair))):
             for where, later in self._places(*pair):
                 alike = (where, self._as_first(pair[0], where), self._as_second(pair[1]))
                 rank = seen[alike] = seen.get(alike, 0) + 1
                 ranked.append((rank + later + self._later(pair), Planned(pair, where, 1 if rank < VARIED_FROM else 2)))
-        return [scenario for _, scenario in sorted(ranked, key=lambda it: it[0])]
+        return sorted(ranked, key=lambda it: it[0])
 
     def _places(self, first: str, second: str) -> Iterator[tuple[Where, int]]:
         """Where the second one can meet what the first one does, and how many ranks later that is tried.
@@ -178,6 +210,11 @@ def usual(fault: str) -> int:
     """How usual a fault is, whatever is said of its kind behind its name."""
     known = fault_named(fault.partition(" ")[0])
     return 0 if known is None else known.usual
+
+
+def _is_frequent(fault: str) -> bool:
+    """Whether it belongs to what happens to every agent: a stall, a refusal, a lost connection, an abort."""
+    return usual(fault) >= FREQUENT
 
 
 def _is_none(fault: str) -> bool:

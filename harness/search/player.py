@@ -151,7 +151,7 @@ def _went(call: Call) -> str:
         return f"refused with {status if status == TOO_MANY_REQUESTS else status // 100}"
     if call.ended is None or call.whole:
         return "open" if call.ended is None else "damaged" if call.damaged else call.ended.stop
-    part = " in its words" if call.ended.text_delivered else ""
+    part = " after a block" if call.progressed else " in its words" if call.ended.text_delivered else ""
     return f"{'left by the agent' if call.hung_up else call.ended.how}{part}"
 
 

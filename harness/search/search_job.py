@@ -15,7 +15,7 @@ from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.explore import Explorer, OverError
-from wedgehog.harness.search.fault_order import Alone
+from wedgehog.harness.search.fault_order import EVERY_FAULT, Alone
 from wedgehog.harness.search.in_one_process import InOneProcess
 from wedgehog.harness.search.planned_scenarios import PlannedScenarios
 from wedgehog.harness.search.player import Played
@@ -64,7 +64,7 @@ class SearchJob:
 
             scenarios = PlannedScenarios(self.cells, self.capabilities)
             known, seed = list(self.known), str(self.seed)
-            parts = self.ordered, self.step, self.alone, self.share or (0, 1)
+            parts = self.ordered, self.step, self.alone, self.share or EVERY_FAULT
             explorer = Explorer(play, scenarios, known, seed, told, self.objective, *parts)
             try:
                 self._batches(explorer, told)

@@ -15,9 +15,9 @@ AGENTS = Path(__file__).parent / "two_faults"
 @pytest.mark.parametrize(
     ("agent", "wire", "scenarios", "violated"),
     [
-        ("part_kept", "anthropic", 80, "truncation_noticed"),
-        ("call_stored", "anthropic", 100, "tool_call_pairing"),
-        ("result_dropped", "openai-chat", 75, "tool_call_pairing"),
+        ("part_kept", "anthropic", 70, "truncation_noticed"),
+        ("call_stored", "anthropic", 60, "tool_call_pairing"),
+        ("result_dropped", "openai-chat", 45, "tool_call_pairing"),
     ],
 )
 def test_a_bug_of_two_faults_is_found_soon(
