@@ -236,5 +236,5 @@ async def serve(
     provider = Provider(path, strict=strict, balance=balance, host=host, port=port, admin_port=admin_port, log=log)
     async with provider as llm:
         say(f"wedgehog: the fake model answers at {llm.url} (Ctrl-C ends it)")
-        say(f"wedgehog: what it saw, gates and the script: {llm.admin_url}")
+        say(f"wedgehog: its request log, gates and script: {llm.admin_url}")
         await asyncio.Event().wait()

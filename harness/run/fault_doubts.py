@@ -60,7 +60,7 @@ def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
             continue
         calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
         if calls and all(call.main for call in calls):
-            said = f"the {fired.name} may have fired on a call beside the conversation: the agent makes some, none came"
+            said = f"the {fired.name} may have fired on a background call: the agent makes some, and none came"
             yield inconclusive(said, [fired]).named("faults")
 
 

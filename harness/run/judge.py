@@ -182,7 +182,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     for trouble in history.of(Trouble):
         yield error(trouble.what, [trouble]).named("harness")
     for unscripted in history.of(CallUnscripted):
-        yield error(f"a request came that the script has no words for: {unscripted.why}", [unscripted]).named("script")
+        yield error(f"the script has no reply for a request: {unscripted.why}", [unscripted]).named("script")
     yield from _limited(history)
     for turn, missed in ((it, it.start_missed) for it in history.turns if it.start_missed is not None):
         said = f"no request arrived within {missed.bound_s:g} s after {turn} was given"

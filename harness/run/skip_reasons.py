@@ -114,8 +114,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent takes one call at a time (callable, chat)": "second_message" in needs
         and spec.kind in ("callable", "chat"),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
-        "the agent's service is not ours to end (http: base)": "processes" in needs and runs_already,
-        f"streams of {spec.wire} have one form": "stream_form" in needs and spec.wire not in OTHER_FORMS,
+        "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
+        f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in OTHER_FORMS,
         f"{spec.wire} sends no reasoning back": "thinking" in needs and spec.wire in NO_REASONING,
         "the agent has no hard-coded hosts behind that link (hosts)": bool(
             _host_links(scenario) - {*spec.hosts.values()}

@@ -274,7 +274,7 @@ def _counts(fault: Fault) -> bool:
 def _chat_carries(fault: Fault, step: int) -> Misfit | None:
     if not isinstance(fault, WireFault):
         return f"{fault.name} is nothing that happens to bytes: it has another link", ("do",)
-    says = "a chat service knows no steps: write `chat: send`, and which `attempt`"
+    says = "a chat service has no steps: write `chat: send`, and which `attempt`"
     return (says, ("at", "step")) if step > 1 else None
 
 
@@ -297,7 +297,7 @@ class AtPipe(Trigger):
             return f"{fault.name} is nothing that happens to a pipe: on {link} there are {', '.join(fit)}", ("do",)
         if self.phase not in (None, "request"):
             return self.refuses.format(key="phase"), ("at", "phase")
-        steps = "a pipe knows no steps: count its bytes, or name a tool", ("at", "step")
+        steps = "a pipe has no steps: count its bytes, or name a tool", ("at", "step")
         return steps if self.tool is None and self.step > 1 else None
 
 
@@ -321,5 +321,5 @@ class AtBackend(Trigger):
             return f"{fault.name} is nothing that happens to bytes: on {link} there are wire faults", ("do",)
         if self.phase not in (None, "request"):
             return self.refuses.format(key="phase"), ("at", "phase")
-        steps = "a connection knows no steps: count its bytes, or name a tool", ("at", "step")
+        steps = "a connection has no steps: count its bytes, or name a tool", ("at", "step")
         return steps if self.tool is None and self.step > 1 else None

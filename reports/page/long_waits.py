@@ -6,7 +6,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.left_working import asks_on, calls_after_it_left, longest_pause_s
 from wedgehog.reports.words import many, seconds
 
-REST = "s is the bound, and the rest it grants for being late itself (1 s at least) and for waits for a processor."
+REST = "the rest is for delays of the harness itself (1 s at least) and for waits for a processor."
 
 
 def granted(history: History) -> Iterator[str]:
@@ -25,7 +25,7 @@ def _starts(history: History) -> Iterator[str]:
     span = longest if shortest == longest else f"{shortest} to {longest}"
     yield (
         f"The harness stopped waiting for a first request {span} after the message, in {many(len(waits), 'turn')}: "
-        f"{missed[0][1].bound_s:g} {REST}"
+        f"the bound is {missed[0][1].bound_s:g} s, {REST}"
     )
 
 
@@ -35,7 +35,7 @@ def _deadlines(history: History) -> Iterator[str]:
         hit = turn.deadline
         if hit is not None and not hit.too_many and hit.at_s - turn.start_s > hit.bound_s:
             after = seconds(hit.at_s - turn.start_s)
-            yield f"The harness stopped {turn} {after} after its first request: {hit.bound_s:g} {REST}"
+            yield f"The harness stopped {turn} {after} after its first request: the bound is {hit.bound_s:g} s, {REST}"
 
 
 def worked_on(history: History) -> Iterator[str]:

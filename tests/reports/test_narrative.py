@@ -308,4 +308,4 @@ def test_how_long_was_waited_beyond_the_bound_for_a_first_request_is_told(waits_
 
     said = told(tell)
     assert said.says("stopped waiting for a first request") is bool(span)
-    assert not span or said.says(f"{span}: 3 s is the bound, and the rest it grants")
+    assert not span or said.says(f"{span}: the bound is 3 s, the rest is for delays")

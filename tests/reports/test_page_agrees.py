@@ -73,7 +73,7 @@ def test_where_each_turn_was_judged_nothing_is_added(campaign: Campaign):
 def test_a_deadline_later_than_its_bound_is_explained(campaign: Campaign):
     """The verdict names the bound, and the event stands later."""
     said = page_of(campaign, late)
-    assert "The harness stopped turn 1 9.00 s after its first request: 3.75 s is the bound, and the rest it" in said
+    assert "The harness stopped turn 1 9.00 s after its first request: the bound is 3.75 s, the rest is" in said
     assert "times are real unless marked as the scenario's." in said and "all times shown" not in said
 
 

@@ -372,7 +372,7 @@ async def test_a_pipe_does_not_touch_the_models_calls(rig: Any):
         ({"link": "ipc:db", "do": {"status": 500}}, "link: llm"),
         ({"link": "ipc:db", "at": {"event": 1}, "do": "cut"}, "only bytes"),
         ({"link": "ipc:db", "at": {"phase": "headers"}, "do": "cut"}, "only bytes"),
-        ({"link": "ipc:db", "at": {"step": 2}, "do": "cut"}, "knows no steps"),
+        ({"link": "ipc:db", "at": {"step": 2}, "do": "cut"}, "has no steps"),
     ],
 )
 def test_a_line_that_means_nothing_on_a_pipe_is_refused(words: dict[str, Any], says: str):

@@ -326,7 +326,7 @@ def test_an_answer_without_the_models_words_is_asked_about_its_place():
 
 
 def test_a_request_that_does_not_fit_is_said():
-    """The script has no words for it."""
+    """The script has no reply for it."""
     tell = HistoryBuilder()
     tell.message()
     tell.ask()

@@ -157,7 +157,7 @@ def test_of_an_agent_that_calls_beside_its_conversation_it_must_show_which_reque
     struck = replace(FIRED, name="stall", step=None, attempt=None, call=None)
     judgement = judged(with_event(tell.end().seal(), struck), ControlFacts(True, background=makes_some), **UPLOAD)
     assert judgement.verdict == verdict
-    assert makes_some is came or "may have fired on a call beside the conversation" in judgement.says
+    assert makes_some is came or "may have fired on a background call" in judgement.says
 
 
 def test_a_fault_that_never_fired_makes_the_run_inconclusive():
@@ -532,7 +532,7 @@ def test_several_of_the_worst_are_all_said_each_once():
     history = with_event(well(HistoryBuilder()).seal(), TROUBLE, TROUBLE, UNSCRIPTED)
     said = judged(history).says.split("; ")
     assert said[0] == "the network failed"
-    assert len(said) == 2 and "no words" in said[1]
+    assert len(said) == 2 and "no reply" in said[1]
 
 
 def test_the_timer_whose_time_was_measured_is_named_and_not_the_one_that_is_quoted():

@@ -356,7 +356,7 @@ def test_a_family_is_the_incidents_folder_and_its_agents_lie_there(tmp_path: Pat
         ("{link: chat, at: {chat: poll, phase: request}, do: {stall: forever}}", "a poll is under way before its"),
         ("{link: chat, at: {chat: send, phase: body}, do: {stall: forever}}", "`phase` is a place in a model's reply"),
         ("{link: chat, at: {chat: send, event: 2}, do: {stall: forever}}", "`event` is a place in a model's reply"),
-        ("{link: chat, at: {chat: send, step: 2}, do: {stall: forever}}", "a chat service knows no steps"),
+        ("{link: chat, at: {chat: send, step: 2}, do: {stall: forever}}", "a chat service has no steps"),
         ("{link: chat, at: {chat: send}, do: refuse}", "refuse fires on connections: write `phase: connect`"),
     ],
 )

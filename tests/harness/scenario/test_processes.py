@@ -136,7 +136,7 @@ def test_what_an_agent_cannot_be_put_through_is_skipped(monkeypatch: pytest.Monk
     monkeypatch.setattr("wedgehog.harness.run.skip_reasons.disk_unavailable_reason", lambda: "no namespaces here")
     two = scenario({**TURN, "during": {"turn": 1}})
     assert why_skipped(scenario(faults=KILL), spec(**COMMAND), ABLE) == ""
-    assert "not ours to end" in why_skipped(scenario(faults=KILL), spec(**RUNS), ABLE)
+    assert "did not start the service" in why_skipped(scenario(faults=KILL), spec(**RUNS), ABLE)
     assert "one call at a time" in why_skipped(two, spec(callable="m:f"), ABLE)
     assert why_skipped(two, spec(**COMMAND), ABLE) == ""
     assert why_skipped(scenario(faults=FULL), spec(**COMMAND), ABLE) == "no namespaces here"
