@@ -1,13 +1,12 @@
-"""`wedgehog run --resume RUN`: plays an interrupted campaign to its end, with the options that it began with."""
+"""`wedgehog run --resume RUN`: plays an interrupted campaign to its end; and options that exclude each other."""
 
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-
-from wedgehog.harness.commands.given_options import refuse_beside
 
 if TYPE_CHECKING:
     from wedgehog.harness.run.campaign_options import Options
@@ -31,3 +30,21 @@ def taken_up(context: typer.Context, folder: Path, jobs: int) -> "tuple[Resumed,
     again, network = shlex.join(["wedgehog", *sys.argv[1:]]), "auto" if plan.network == "sim" else plan.network
     options = Options(folder.parent, network, jobs, plan.seed, again, plan.plugins, plan.world, plan.turn_s)
     return resumed, options
+
+
+def refuse_beside(context: typer.Context, option: str, names: Iterable[str], why: str) -> None:
+    """ValueError if one of the parameters `names` was given on the command line beside `option`."""
+    if given := [name for name in context.params if name in names and _is_given(context, name)]:
+        wrong = ", ".join(_as_written(context, name) for name in given)
+        raise ValueError(f"{option}: {why}; leave out {wrong}")
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _as_written(context: typer.Context, name: str) -> str:
+    """A parameter as the help names it."""
+    found = next(it for it in context.command.params if it.name == name)
+    return max(found.opts, key=len) if found.param_type_name == "option" else str(found.name).upper()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from wedgehog.harness.commands.cli_gate import BaselineOption, gate_code, print_plan, read_for_gate
-from wedgehog.harness.commands.cli_resume import taken_up
+from wedgehog.harness.commands.cli_resume import refuse_beside, taken_up
 from wedgehog.harness.commands.console import (
     INTERRUPTED,
     JobsOption,
@@ -26,7 +26,6 @@ from wedgehog.harness.commands.console import (
     open_progress,
     user_mistakes,
 )
-from wedgehog.harness.commands.given_options import refuse_beside
 from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.commands.watch import watch
 
