@@ -13,8 +13,15 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
-from wedgehog.harness.commands.source_signs import prompt_of, runs_when_imported, takes_a_port, takes_arguments
-from wedgehog.harness.commands.source_talk import QUESTIONS, lines_of, route_of
+from wedgehog.harness.commands.source_talk import (
+    QUESTIONS,
+    lines_of,
+    prompt_of,
+    route_of,
+    runs_when_imported,
+    takes_a_port,
+    takes_arguments,
+)
 from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]

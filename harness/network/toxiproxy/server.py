@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
@@ -31,7 +31,6 @@ import requests
 from wedgehog.harness.network.base import Address, NetworkError
 from wedgehog.harness.network.ports import HOST, free_port
 from wedgehog.harness.network.toxiproxy.api import ToxiproxyApi, ToxiproxyGoneError
-from wedgehog.harness.network.toxiproxy.death_signal import ends_with_us
 
 VERSION = "2.12.0"
 BUILT_BY_GO = "git"  # the version that a server built by `go install` reports
@@ -45,6 +44,17 @@ SHA256 = {
 }
 MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 FETCH_S, START_S = 180.0, 10.0
+ENDS_WITH_US = """\
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+"""Asks the kernel for a signal at our death, then becomes the program, unless we died meanwhile.
+
+A `preexec_fn` would run Python between fork and exec, which can deadlock where there are threads.
+"""
 
 Say = Callable[[str], None]
 
@@ -281,3 +291,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+def ends_with_us(argv: Sequence[str]) -> list[str]:
+    """The command for a program that gets SIGKILL when the thread that starts it ends. Its pid stays the same."""
+    if sys.platform != "linux":
+        return list(argv)
+    return [sys.executable, "-I", "-S", "-c", ENDS_WITH_US, str(os.getpid()), *argv]
