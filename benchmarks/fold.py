@@ -73,7 +73,7 @@ def made_up(scenario: str, agent: str, repeat: int) -> tuple[Judgement, Sequence
     stormy = draw.random() < 0.1
     history = storm(draw) if stormy else answered(draw, draw.choice((1, 1, 2, 4, 8)))
     says = f"step 1.1 was paid {ATTEMPTS} times, 4 allowed"
-    judged = Judgement(scenario, agent, "embedded", "fail" if stormy else "pass", repeat=repeat, faults_planned=1)
+    judged = Judgement(scenario, agent, "embedded", "fail" if stormy else "pass", repeat=repeat)
     bad = [event for event in history.events if event.kind == "reply_started"]
     verdicts = tuple(
         (fail(says, bad) if stormy and name == "paid_call_bound" else passed()).named(name) for name in INVARIANTS

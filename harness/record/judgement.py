@@ -42,7 +42,6 @@ class Judgement:
     """How long it took by the virtual clock; None for a live run, and for one that an error stopped."""
     real_s: float | None = None
     """How long the simulation took."""
-    faults_planned: int = 0
     verdicts: tuple[Verdict, ...] = ()
     level: Level = "safe"
     """The level of the agent's spec or of the command line; it decides which violations count."""

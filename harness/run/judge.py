@@ -66,7 +66,6 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         as_expected=None if expect is None else meets(expect, "pass" if status == "nothing" else status, violated),
         says="; ".join([*(f"{v.name}: {v.says}" for v in in_doubt), _says(history, verdicts)]),
         known=agent.known.get(scenario.name, ""),
-        faults_planned=len(scenario.faults),
         verdicts=tuple(verdicts),
         level=agent.level,
         strict=_violated(strict),

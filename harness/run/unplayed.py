@@ -18,6 +18,5 @@ def unplayed(scenario: Scenario, agent: AgentSpec, network: str, *, skipped: str
         as_expected=None if skipped or expect is None else False,
         says=f"skipped: {skipped}" if skipped else f"its control run failed: {failed}",
         skipped=skipped,
-        faults_planned=len(scenario.faults),
         level=agent.level,
     )

@@ -235,7 +235,6 @@ def storm_judgement(agent: str = "buggy") -> Judgement:
         "fail: paid_call_bound;retry_discipline",
         violated=violated,
         says="step 1.1 was paid 160 times, 13 allowed",
-        faults_planned=1,
         report_number="160 attempts to the backstop, $20 to $30",
         verdicts=(
             fail("step 1.1 was paid 160 times, 13 allowed", events).named("paid_call_bound"),
@@ -267,7 +266,7 @@ def whole_campaign(out: Path) -> Path:
         families=families,
     )
     campaign.run(storm_judgement(), storm(160, "buggy"))
-    campaign.run(judgement(storms, "fixed", "pass", "pass", faults_planned=1), storm(5, "fixed"))
+    campaign.run(judgement(storms, "fixed", "pass", "pass"), storm(5, "fixed"))
     campaign.run(
         judgement(storms, "only-wrapper", "fail", violated=("paid_call_bound",), matrix_only=True, says="13 allowed"),
         storm(160, "only-wrapper"),
