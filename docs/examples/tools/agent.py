@@ -15,7 +15,7 @@ from typing import Any
 from mcp import Client, StdioServerParameters
 
 TOOL_S = 2.0
-"""How long a tool may take; its user is told what happened to one that takes longer."""
+"""How long a tool may take; the user reads what happened to one that takes longer."""
 
 
 def ask(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Tools:
         self._server = server if server.startswith("http") else StdioServerParameters(command=server)
 
     async def listed(self) -> list[dict[str, Any]]:
-        """As the model is told of them; none where the server cannot be asked."""
+        """As the model gets them; none if the server does not answer."""
         try:
             async with asyncio.timeout(10), Client(self._server) as client:
                 found = (await client.list_tools()).tools

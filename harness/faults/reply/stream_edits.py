@@ -95,7 +95,7 @@ class OnlyPings(StreamEdit):
 
 @fault("no_usage", family="reply")
 class UsageMissing(StreamEdit):
-    """The reply does not say how many tokens it used; it is billed all the same."""
+    """The reply does not say how many tokens it used; it is billed as usual."""
 
     counts_events = False
     leaves_words = True
