@@ -134,7 +134,7 @@ class Campaign:
             try:
                 env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
                 log = self.store.folder / "toxiproxy.log"
-                async with self._cpu, self._network(env, log) as network:
+                async with self._cpu, self._network(agents, env, log) as network:
                     self._describe(network)
                     yield network
             finally:
@@ -142,10 +142,11 @@ class Campaign:
                 end_all(lambda: carrying(self.mark), threading.Event().wait)
 
     @contextlib.asynccontextmanager
-    async def _network(self, env: dict[str, str], log: Path) -> AsyncIterator[Network]:
+    async def _network(self, agents: Sequence[AgentSpec], env: dict[str, str], log: Path) -> AsyncIterator[Network]:
         """The campaign's network; in the simulated world each run opens its own, and this one only names it."""
         if self._simulates:
-            async with open_sim_player(self.mark, self.store.folder / "worker.log", self.options.plugins) as self._sim:
+            worker_log, plugins = self.store.folder / "worker.log", self.options.plugins
+            async with open_sim_player(self.mark, worker_log, agents, plugins) as self._sim:
                 yield SimNetwork()
         else:
             async with choose_network(self.options.network, self.say, env=env, log=log) as network:

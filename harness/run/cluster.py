@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.judgement import Judgement, write_judgement
@@ -59,9 +60,9 @@ class ClusterCampaign(Campaign):
         self._planned = {entry.cell: cells_of([entry])[0] for entry in self._cells}
 
     @contextlib.asynccontextmanager
-    async def _network(self, env: dict[str, str], log: Path) -> AsyncIterator[Network]:
+    async def _network(self, agents: Sequence[AgentSpec], env: dict[str, str], log: Path) -> AsyncIterator[Network]:
         """The network of the control runs; beside it, the cluster."""
-        async with super()._network(env, log) as network, _connected(self._address) as self._client:
+        async with super()._network(agents, env, log) as network, _connected(self._address) as self._client:
             runs = await _threads(self._client)
             self.say(f"cluster {self._client.scheduler.address}: {runs} runs at the same time")
             self._free = asyncio.Semaphore(runs)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import pickle
 import signal
@@ -9,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +22,7 @@ from wedgehog.harness.record.history import History, add_trouble, read
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts, read_control
 from wedgehog.harness.run.job import Job
+from wedgehog.harness.run.shared_packages import SharedPackages
 from wedgehog.harness.run.sim_worker import READY, REAL_LIMIT_S, Served, SimJob
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
 from wedgehog.harness.scenario.model import Scenario
@@ -101,11 +103,13 @@ def _why_ended(took_s: float) -> str:
 
 
 @contextlib.asynccontextmanager
-async def open_sim_player(mark: str, log: Path, plugins: Sequence[str] = ()) -> AsyncIterator[SimPlayer]:
-    """Start the worker process; it and its forks carry `mark`. Errors: AgentError."""
+async def open_sim_player(
+    mark: str, log: Path, agents: Sequence[AgentSpec], plugins: Sequence[str] = ()
+) -> AsyncIterator[SimPlayer]:
+    """Start the worker process; it and its forks carry `mark`, and share packages of `agents`. Errors: AgentError."""
     with tempfile.TemporaryDirectory(prefix="wedgehog-sim-") as folder, log.open("wb") as output:
-        address = Path(folder) / "worker"
-        argv = [sys.executable, "-P", "-m", "wedgehog.harness.run.sim_start", str(address), *plugins]
+        address, shared = Path(folder) / "worker", json.dumps(asdict(SharedPackages.of(agents)))
+        argv = [sys.executable, "-P", "-m", "wedgehog.harness.run.sim_start", str(address), shared, *plugins]
         env = {**os.environ, RUN_VARIABLE: f"{mark}/sim", "PYTHONHASHSEED": "0"}
         async with worker_process(argv, env, output) as worker:
             assert worker.stdout is not None  # noqa: S101  it is a pipe

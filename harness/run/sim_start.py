@@ -1,4 +1,4 @@
-"""Starts the worker of the simulated world: `python -m … SOCKET [PLUGIN…]`.
+"""Starts the worker of the simulated world: `python -m … SOCKET SHARED [PLUGIN…]`.
 
 The worker is no main module, so a fork that is sent one of its classes does not import it a second time.
 """

@@ -3,8 +3,8 @@
 A fork has everything imported and its clock frozen, which takes two seconds; and it shares no module with another run.
 """
 
-import asyncio
 import gc
+import json
 import os
 import pickle
 import signal
@@ -21,6 +21,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.plugins import load_plugins
 from wedgehog.harness.run.runner import run
+from wedgehog.harness.run.shared_packages import SharedPackages
 from wedgehog.harness.sim.clock import SimClock
 from wedgehog.harness.sim.errors import SimError
 from wedgehog.harness.sim.net import Net
@@ -101,11 +102,12 @@ def main() -> None:
     """Play a run for each connection, until this process is ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    load_plugins(sys.argv[2:])
+    address, shared, *plugins = sys.argv[1:]
+    load_plugins(plugins)
     with SimWorld() as world, socket.socket(socket.AF_UNIX) as server:
-        world.run(lambda: asyncio.sleep(0))
+        SharedPackages(**json.loads(shared)).load(world)
         gc.freeze()  # what is imported stays; a fork does not look through it
-        server.bind(sys.argv[1])
+        server.bind(address)
         server.listen(64)
         sys.stdout.buffer.write(READY)
         sys.stdout.flush()

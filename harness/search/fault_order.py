@@ -134,11 +134,10 @@ class FaultOrder:
 
     @cached_property
     def _usual_pairs(self) -> Sequence[Planned]:
-        """One pair of each two kinds of behaviour, first in one turn; none while processes share the faults."""
+        """One pair of each two kinds of behaviour; none while processes share the faults."""
         if self.share != EVERY_FAULT:
             return []
-        pairs = [pair for rank, pair in self._ranked(list(filter(_is_frequent, self.faults))) if rank <= 1]
-        return sorted(pairs, key=lambda pair: pair.where == "next turn")
+        return [pair for rank, pair in self._ranked(list(filter(_is_frequent, self.faults))) if rank <= 1]
 
     @cached_property
     def _pairs(self) -> Sequence[Planned]:
@@ -147,7 +146,7 @@ class FaultOrder:
         return [*self._usual_pairs, *(pair for _, pair in self._ranked(self.faults) if pair not in usual_ones)]
 
     def _ranked(self, faults: Sequence[str]) -> list[tuple[int, Planned]]:
-        """The pairs of these faults, the best rank first."""
+        """The pairs of these faults, the best rank first, and there the pairs of one turn."""
         known = [fault for fault in faults if self._decided(fault) is not None]
         shuffled = SeededChoices(f"{self.seed} pairs").shuffled(list(product(known, known)))
         seen: dict[object, int] = {}
@@ -157,7 +156,7 @@ class FaultOrder:
                 alike = (where, self._as_first(pair[0], where), self._as_second(pair[1]))
                 rank = seen[alike] = seen.get(alike, 0) + 1
                 ranked.append((rank + later + self._later(pair), Planned(pair, where, 1 if rank < VARIED_FROM else 2)))
-        return sorted(ranked, key=lambda it: it[0])
+        return sorted(ranked, key=lambda it: (it[0], it[1].where == "next turn"))
 
     def _places(self, first: str, second: str) -> Iterator[tuple[Where, int]]:
         """Where the second one can meet what the first one does, and how many ranks later that is tried.
