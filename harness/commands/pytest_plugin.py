@@ -49,6 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "wedgehog: a scenario that an agent plays")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The scenarios in a folder of finished runs are copies, and no tests."""
+    return True if agents_of(config) and (collection_path / "campaign.json").is_file() else None
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """A scenario file is a test for each agent."""
     if file_path.suffix not in (".yaml", ".yml") or not agents_of(parent.config):

@@ -42,7 +42,9 @@ class ScenarioItems(pytest.File):
             for name in agents_of(self.config):
                 for agent in variants(named_agent(name)):
                     entry = Entry(load_scenario(self.path, check_invariant), agent)
-                    yield ScenarioItem.from_parent(self, name=f"{self.path.stem}[{agent.name}]", entry=entry)
+                    title = f"{self.path.stem}[{agent.name}]"
+                    # The cache of pytest reads the brackets as a parameter; an id from this text equals that.
+                    yield ScenarioItem.from_parent(self, name=title, nodeid=f"{self.nodeid}::{title}", entry=entry)
         except (BadFileError, UsageError) as wrong:
             raise self.CollectError(str(wrong)) from None
 
@@ -129,7 +131,9 @@ class SessionPlayer:
                 yield from (f"  {line}" for line in yaml.safe_dump(words[key], sort_keys=False).splitlines())
         folder = self.campaign.store.run_folder(judgement.scenario, judgement.agent, judgement.repeat)
         yield "timeline:"
-        yield from _shortened([f"  {at_s:8.2f} s  {said}" for at_s, said, _ in timeline(read_run(folder).history)])
+        yield from _shortened(
+            [f"  {max(0.0, at_s):8.2f} s  {said}" for at_s, said, _ in timeline(read_run(folder).history)]
+        )
         yield f"again: {judgement.replay}"
 
     def close(self) -> None:

@@ -68,6 +68,9 @@ def test_scenarios_are_tests_of_the_configured_agent(project: pytest.Pytester):
     ):
         assert words in said, words
     assert "Traceback" not in said and "pytest_scenarios.py" not in said
+    assert "-0.00 s" not in said
+    again = project.runpytest_subprocess("--lf", "--collect-only", "-q")
+    assert "s/refused.yaml::refused[me]" in again.stdout.str() and "fine" not in again.stdout.str()
 
 
 def test_words_choose_scenarios_as_they_choose_tests(project: pytest.Pytester):
