@@ -138,7 +138,7 @@ async def test_a_script_can_be_read_and_replaced(llm: Provider):
         ("replies: [{reply: {text: a}, fault: {do: {stal: 1}}}]", "script:1: no fault is called 'stal'"),
         (
             "replies:\n  - reply: {text: a}\n    fault: {do: {latency: 1}, at: {tool: 1}}",
-            "script:3: `tool` means nothing",
+            "script:3: `tool` has no meaning",
         ),
         ("replies:\n  - reply: {text: a}\n    fault: {do: down}", "script:3: down would never end"),
         ("replies: [{reply: {text: a}, fault: {do: {cut: }}}]", "script:1: cut has nothing after its colon"),
