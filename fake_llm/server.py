@@ -55,8 +55,8 @@ class FakeLLM(Listener):
     """A provider on a local port; use it as an async context manager.
 
     `strict`: refuse what the real provider refuses (else only report it). `models`: the names that exist (None: any).
-    `gateway`: equal ids of tool calls, which it may send itself, are accepted. `close_after(call)`: True if that call's
-    reply ends its connection. `observer` may be replaced at any time.
+    `gateway`: equal ids and empty names of tool calls, which it may send itself, are accepted.
+    `close_after(call)`: True if that call's reply ends its connection. `observer` may be replaced at any time.
     """
 
     def __init__(

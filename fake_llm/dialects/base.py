@@ -24,8 +24,8 @@ Models: TypeAlias = Sequence[str] | None
 class Refusal:
     """Why a request gets no reply. A kind or message of "" is the provider's own at that status.
 
-    `pairing`: a tool call without result, a result without call, a duplicate, or one at the wrong place. `doubled`: a
-    duplicate, which a gateway that itself sends equal ids does not refuse.
+    `pairing`: a tool call without result, a result without call, a duplicate, or one at the wrong place.
+    `by_gateway`: a duplicate, or a call without a name, which a gateway that itself sends such calls does not refuse.
     """
 
     status: int
@@ -34,7 +34,7 @@ class Refusal:
     param: str | None = None
     code: str | None = None
     pairing: bool = False
-    doubled: bool = False
+    by_gateway: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +157,9 @@ class Dialect(ABC):
         """Yield what the provider refuses, in the order in which it looks."""
 
     def refuse(self, request: Request, models: Models, *, gateway: bool = False) -> Refusal | None:
-        """Return why the provider refuses a request, or None; a `gateway` accepts equal ids."""
+        """Return why the provider refuses a request, or None; a `gateway` accepts equal ids and empty names."""
         found = self.refusals(request, models)
-        return next((refusal for refusal in found if not (gateway and refusal.doubled)), None)
+        return next((refusal for refusal in found if not (gateway and refusal.by_gateway)), None)
 
     def render(self, reply: Reply, exchange: Exchange) -> bytes:
         """Write a reply that is not streamed."""
@@ -247,6 +247,6 @@ def bad(message: str) -> Refusal:
     return Refusal(400, message)
 
 
-def unpaired(message: str, *, doubled: bool = False) -> Refusal:
+def unpaired(message: str, *, by_gateway: bool = False) -> Refusal:
     """Refuse with status 400 because tool calls and results do not match."""
-    return Refusal(400, message, pairing=True, doubled=doubled)
+    return Refusal(400, message, pairing=True, by_gateway=by_gateway)

@@ -138,6 +138,12 @@ def empty(param: str) -> Refusal:
     return bad(f"Invalid '{param}': {text}", param, "empty_array")
 
 
-def unpaired(message: str, param: str, *, doubled: bool = False) -> Refusal:
+def empty_string(param: str) -> Refusal:
+    """Refuse an empty string."""
+    text = "empty string. Expected a string with minimum length 1, but got an empty string instead."
+    return bad(f"Invalid '{param}': {text}", param, "empty_string")
+
+
+def unpaired(message: str, param: str, *, by_gateway: bool = False) -> Refusal:
     """Refuse a tool call without its result, or a result without its call."""
-    return Refusal(400, message, "invalid_request_error", param, pairing=True, doubled=doubled)
+    return Refusal(400, message, "invalid_request_error", param, pairing=True, by_gateway=by_gateway)

@@ -58,6 +58,8 @@ class ReplyFault(Fault):
     """The run is judged although it did not fire: it fires only on a mistake of the agent."""
     needs_call: ClassVar[bool] = False
     """It changes only a reply that calls a tool."""
+    beside_the_main: ClassVar[bool] = False
+    """It fits only calls beside the conversation: a script has no reply to what would follow in the conversation."""
     ends_body: ClassVar[bool] = False
     """The body ends properly before the reply does: by its end alone the reply seems complete."""
     leaves_words: ClassVar[bool] = False

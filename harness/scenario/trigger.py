@@ -161,6 +161,8 @@ class AtReply(AtCall):
         return places.get(self.phase or "", BEFORE_HEAD)
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if isinstance(fault, ReplyFault) and fault.beside_the_main and self.on not in ("background", COMPACTION):
+            return f"{fault.name} fires beside the conversation: write `on: {COMPACTION}` or `on: background`", ("at",)
         if link.startswith(BACKEND):
             return f"on {link} a {fault.name} fires at {_OF_A_LINK}", ("at",)
         if link in _WITHOUT_MODEL and isinstance(fault, WireFault):

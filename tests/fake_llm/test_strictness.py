@@ -11,6 +11,7 @@ from wedgehog.fake_llm.observer import RefusalSent
 
 FUNCTION = {"name": "f", "arguments": "{}"}
 CHAT_CALL = {"role": "assistant", "tool_calls": [{"id": "a", "type": "function", "function": FUNCTION}]}
+NAMELESS = {"id": "a", "type": "function", "function": FUNCTION | {"name": ""}}
 CHAT_RESULT = {"role": "tool", "tool_call_id": "a", "content": "x"}
 ITEM_CALL = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
 ITEM_RESULT = {"type": "function_call_output", "call_id": "a", "output": "x"}
@@ -38,6 +39,11 @@ WRONG: dict[str, dict[str, tuple[Any, int, str]]] = {
             400,
             "`tool_use` blocks can only be in `assistant` messages",
         ),
+        "nameless call": (
+            {"messages": [SAYS, USE | {"content": [USE["content"][0] | {"name": ""}]}, RESULTS]},
+            400,
+            "tool_use.name: String should have at least 1 character",
+        ),
         "role": ({"messages": [{"role": "tool", "content": "x"}]}, 400, 'Unexpected role "tool"'),
         "missing field": ({"max_tokens": None}, 400, "max_tokens: "),
         "unknown model": ({"model": "z"}, 404, "model: z"),
@@ -64,6 +70,11 @@ WRONG: dict[str, dict[str, tuple[Any, int, str]]] = {
             400,
             "must be followed by tool messages responding to each 'tool_call_id'",
         ),
+        "nameless call": (
+            {"messages": [SAYS, CHAT_CALL | {"tool_calls": [NAMELESS]}, CHAT_RESULT]},
+            400,
+            "Invalid 'messages[1].tool_calls[0].function.name': empty string.",
+        ),
         "role": ({"messages": [{"role": "robot", "content": "x"}]}, 400, "Invalid value: 'robot'. Supported values"),
         "missing field": ({"messages": [{"role": "user"}]}, 400, "Invalid value for 'content'"),
         "unknown model": ({"model": "z"}, 404, "The model `z` does not exist"),
@@ -78,6 +89,11 @@ WRONG: dict[str, dict[str, tuple[Any, int, str]]] = {
         ),
         "duplicate call": ({"input": [ITEM_CALL, ITEM_CALL, ITEM_RESULT]}, 400, "Duplicate item found with id a."),
         "misplaced": ({"input": [ITEM_RESULT, ITEM_CALL]}, 400, "No tool call found for function call output"),
+        "nameless call": (
+            {"input": [ITEM_CALL | {"name": ""}, ITEM_RESULT]},
+            400,
+            "Invalid 'input[0].name': empty string.",
+        ),
         "role": ({"input": [{"role": "robot", "content": "x"}]}, 400, "Invalid value: 'robot'. Supported values"),
         "missing field": ({"input": None}, 400, 'One of "input" or "previous_response_id"'),
         "unknown model": ({"model": "z"}, 400, "The requested model 'z' does not exist."),
@@ -99,6 +115,11 @@ WRONG: dict[str, dict[str, tuple[Any, int, str]]] = {
             {"contents": [CALL_PART, RESPONSE]},
             400,
             "function call turn comes immediately after a user turn",
+        ),
+        "nameless call": (
+            {"contents": [ASKS, {"role": "model", "parts": [{"functionCall": {"args": {}}}]}, RESPONSE]},
+            400,
+            "Name cannot be empty.",
         ),
         "role": ({"contents": [ASKS | {"role": "robot"}]}, 400, "Please use a valid role: user, model."),
         "missing field": ({"contents": [{"role": "user", "parts": []}]}, 400, "contents.parts must not be empty."),
@@ -142,7 +163,9 @@ def wrong(request: pytest.FixtureRequest, provider: Any) -> tuple[str, Any, int,
     return request.param, *WRONG[provider.wire][request.param]
 
 
-MISTAKES = pytest.mark.parametrize("wrong", [*PAIRING, "role", "missing field", "unknown model"], indirect=True)
+MISTAKES = pytest.mark.parametrize(
+    "wrong", [*PAIRING, "nameless call", "role", "missing field", "unknown model"], indirect=True
+)
 
 
 @MISTAKES
@@ -175,15 +198,16 @@ async def test_a_lenient_server_records_it_and_answers(
 
 
 @MISTAKES
-async def test_a_gateway_takes_back_equal_ids_and_refuses_all_else(
+async def test_a_gateway_takes_back_what_it_sends_itself_and_refuses_all_else(
     open_llm: Any, ask: Any, recorder: Any, provider: Any, wrong: Any
 ) -> None:
-    """A session is not bricked by what the gateway itself has sent."""
+    """A session is not bricked by equal ids and empty names that the gateway itself has sent."""
     mistake, more, status, _ = wrong
     received = await ask(await open_llm(models=["m"], gateway=True), provider, **more)
     equal = mistake in ("duplicate call", "duplicate result") and provider.wire != "gemini"  # it has no ids
-    assert received.status == (200 if equal else status)
-    assert bool(recorder.all(RefusalSent)) != equal
+    own = equal or mistake == "nameless call"
+    assert received.status == (200 if own else status)
+    assert bool(recorder.all(RefusalSent)) != own
 
 
 async def test_a_key_is_missed_in_the_providers_words(open_llm: Any, ask: Any, provider: Any) -> None:

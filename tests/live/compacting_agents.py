@@ -17,6 +17,7 @@ class Compacting(Agent):
     """Shortens when the model reports many tokens, and when it refuses a request for its length."""
 
     goes_on = False
+    said_instead = ()
 
     async def run(self, talk, sub=False):
         words = ""
@@ -51,6 +52,7 @@ class Compacting(Agent):
             words = await self._summary(talk.said)
         talk.said[:] = self.wire([]).said
         talk.add_user(self._opening("" if self.bug == "drops the summary" else words))
+        talk.said += self.said_instead
 
     def _opening(self, words):
         return f"What was said before: {words}\nThe message that waits for its answer: {self.asked}"
@@ -60,7 +62,8 @@ class Compacting(Agent):
         asks = self.wire([])
         asks.add_user(f"Summarize the conversation so far, with all that is needed to go on:\n{told}")
         try:
-            words, _ = asks.add_reply(await self._summarized(asks))
+            words, calls = asks.add_reply(await self._summarized(asks))
+            self.said_instead = asks.said[-1:] if calls and self.bug == "keeps the reply of a compaction" else []
         except (ModelError, ValueError, KeyError, IndexError):
             words = ""
         return words if words or self.bug == "asks until it has words" else "Earlier messages had to be left out."
@@ -150,4 +153,5 @@ cuts_between_call_and_result = _agent(KeepsTheEnd, Anthropic, "cuts between call
 knows_one_wording = _agent(Compacting, OpenAI, "knows one wording")
 starts_anew = _agent(BeforeTheMessage, Anthropic, "drops the summary")
 asks_until_it_has_words = _agent(Compacting, Anthropic, "asks until it has words")
+keeps_the_reply_of_a_compaction = _agent(Compacting, Anthropic, "keeps the reply of a compaction")
 asks_the_same_again = _agent(Compacting, Anthropic, "asks the same again")

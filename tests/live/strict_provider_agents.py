@@ -57,15 +57,18 @@ class Agent:
             if said is None:
                 await asyncio.sleep(1)
                 continue
-            broken = any(not _object(call["function"]["arguments"]) for call in said.get("tool_calls") or [])
+            called = [call["function"] for call in said.get("tool_calls") or []]
+            broken = any(not (_object(it["arguments"]) and it["name"]) for it in called)
             empty = not (said.get("content") or said.get("tool_calls"))
             if empty and self.bug == "an empty message":
                 self.said.append(said)
             if empty or (broken and not self.mends and not self.bug):
                 continue
-            for call in said.get("tool_calls") or []:
-                if not _object(call["function"]["arguments"]) and self.bug != "broken arguments":
-                    call["function"]["arguments"] = "{}"
+            for it in called:
+                if not _object(it["arguments"]) and self.bug != "broken arguments":
+                    it["arguments"] = "{}"
+                if not it["name"] and self.bug != "a call without a name":
+                    it["name"] = "bash"
             self.said.append(said)
             return said
         raise ModelError("Error: the model gave no whole reply")
@@ -110,5 +113,6 @@ def _agent(*, mends, bug=""):
 mends = _agent(mends=True)
 takes_back = _agent(mends=False)
 broken_arguments = _agent(mends=True, bug="broken arguments")
+a_call_without_a_name = _agent(mends=True, bug="a call without a name")
 an_empty_message = _agent(mends=True, bug="an empty message")
 two_messages_in_a_row = _agent(mends=False, bug="two messages in a row")

@@ -17,7 +17,7 @@ SOUND = (
     "before_the_message",
 )
 WORKS, WORDS, WINDOW = "compaction-works", "prompt-too-long-in-other-words", "window-reached"
-EMPTY, FAILS = "compaction-is-empty", "compaction-fails"
+EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-calls-a-tool"
 BUGS = (
     "keeps_the_old_count",
     "drops_the_summary",
@@ -26,6 +26,7 @@ BUGS = (
     "knows_one_wording",
     "asks_the_same_again",
     "asks_until_it_has_words",
+    "keeps_the_reply_of_a_compaction",
 )
 Result = tuple[str, set[str], set[str]]
 
@@ -45,7 +46,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             spec = f"name: {name}\nwire: {wire}\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
             (out / f"{name}.yaml").write_text(spec)
             words += ["--agent", str(out / f"{name}.yaml")]
-        played = (WORKS, WORDS, WINDOW, EMPTY, FAILS, *words, "--world", "sim", "--out", str(out / "runs"))
+        played = (WORKS, WORDS, WINDOW, EMPTY, FAILS, CALLS, *words, "--world", "sim", "--out", str(out / "runs"))
         wedgehog("run", *played)
     rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
     return {(row.scenario, row.agent): (row.verdict, _names(row.violated), _names(row.strict)) for row in rows}
@@ -56,16 +57,21 @@ def _names(cell: str) -> set[str]:
 
 
 @pytest.mark.parametrize("agent", SOUND)
-@pytest.mark.parametrize("scenario", [WORKS, WORDS, WINDOW, EMPTY, FAILS])
+@pytest.mark.parametrize("scenario", [WORKS, WORDS, WINDOW, EMPTY, FAILS, CALLS])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
     """One that asks nobody for a summary is skipped where that fails."""
-    skipped = scenario in (EMPTY, FAILS) and agent == "drops_outputs"
+    skipped = scenario in (EMPTY, FAILS, CALLS) and agent == "drops_outputs"
     assert found[scenario, agent] == ("skipped" if skipped else "pass", set(), set())
 
 
 def test_a_summary_that_is_asked_for_until_it_has_words_has_no_end(found: dict[tuple[str, str], Result]):
     """Each request is accepted and paid for."""
     assert "paid_call_bound" in found[EMPTY, "asks_until_it_has_words"][1]
+
+
+def test_a_tool_call_in_place_of_a_summary_must_not_join_the_conversation(found: dict[tuple[str, str], Result]):
+    """It has no result, so the next request is refused."""
+    assert "tool_call_pairing" in found[CALLS, "keeps_the_reply_of_a_compaction"][1]
 
 
 def test_a_compaction_that_is_judged_by_the_old_count_has_no_end(found: dict[tuple[str, str], Result]):

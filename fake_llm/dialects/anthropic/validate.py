@@ -6,7 +6,7 @@ first message of the assistant.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.anthropic import offered, thinking
@@ -149,20 +149,26 @@ def _shape(block: _Block) -> Iterator[Refusal]:
         elif not str(data["text"]).strip():
             yield bad("messages: text content blocks must contain non-whitespace text")
     elif block.type == "tool_use":
-        for name in ("id", "name", "input"):
-            if name not in data:
-                yield bad(f"{place}.{name}: Field required")
-        if not isinstance(data["id"], str):
-            yield bad(f"{place}.id: Input should be a valid string")
-        if not _ID.match(data["id"]):
-            yield bad(f"{place}.id: String should match pattern '{_ID.pattern}'")
-        if not isinstance(data.get("input"), dict):
-            yield bad(f"{place}.input: Input should be a valid dictionary")
+        yield from _use(data, place)
     elif block.type == "tool_result":
         if "tool_use_id" not in data:
             yield bad(f"{place}.tool_use_id: Field required")
         if not isinstance(data["tool_use_id"], str):
             yield bad(f"{place}.tool_use_id: Input should be a valid string")
+
+
+def _use(data: dict[str, Any], place: str) -> Iterator[Refusal]:
+    for name in ("id", "name", "input"):
+        if name not in data:
+            yield bad(f"{place}.{name}: Field required")
+    if data["name"] == "":
+        yield replace(bad(f"{place}.name: String should have at least 1 character"), by_gateway=True)
+    if not isinstance(data["id"], str):
+        yield bad(f"{place}.id: Input should be a valid string")
+    if not _ID.match(data["id"]):
+        yield bad(f"{place}.id: String should match pattern '{_ID.pattern}'")
+    if not isinstance(data.get("input"), dict):
+        yield bad(f"{place}.input: Input should be a valid dictionary")
 
 
 def _duplicates(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
@@ -172,7 +178,7 @@ def _duplicates(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
             if block.type != "tool_use":
                 continue
             if block.data["id"] in seen:
-                yield unpaired(f"{block.place}: `tool_use` ids must be unique", doubled=True)
+                yield unpaired(f"{block.place}: `tool_use` ids must be unique", by_gateway=True)
             seen.add(block.data["id"])
 
 
@@ -210,7 +216,7 @@ def _answers(calls: list[_Block], turn: _AnthropicTurn) -> Iterator[Refusal]:
             yield unpaired(
                 f"{block.place}: each tool_use must have a single result. "
                 f"Found multiple `tool_result` blocks with id: {id_}",
-                doubled=True,
+                by_gateway=True,
             )
         seen.add(id_)
 

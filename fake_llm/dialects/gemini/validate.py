@@ -8,7 +8,7 @@ turn, in any order, with or without text; only the numbers are compared, not the
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
@@ -231,7 +231,7 @@ def _part(place: str, part: object) -> Iterator[Refusal]:
         if called is None:
             continue
         if not mapped(called).get("name"):
-            yield _named(f"{place}.{name}.name", "Name cannot be empty.")
+            yield replace(_named(f"{place}.{name}.name", "Name cannot be empty."), by_gateway=True)
         given = mapped(called).get(filling)
         if given is not None and not isinstance(given, dict):
             yield bad(f"Invalid value at '{place}.{name}.{filling}' ({_STRUCT}), {json.dumps(given)}")

@@ -1,12 +1,20 @@
 """Resolves the input of a request to OpenAI's Responses API, and says what is refused, in its words."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from wedgehog.fake_llm.dialects import openai_offered as offered
 from wedgehog.fake_llm.dialects.base import Models, Refusal
-from wedgehog.fake_llm.dialects.openai_common import bad, missing, not_among, out_of_range, unpaired, unreadable
+from wedgehog.fake_llm.dialects.openai_common import (
+    bad,
+    empty_string,
+    missing,
+    not_among,
+    out_of_range,
+    unpaired,
+    unreadable,
+)
 from wedgehog.fake_llm.request import Request, listed, mapped
 
 CALLS: Final = {"function_call": "function", "custom_tool_call": "custom tool"}
@@ -168,6 +176,8 @@ def _shape(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
         yield bad(text, f"{place}.id", "invalid_value")
     if kind in CALLS or kind in RESULTS:
         yield from _call_id(f"{place}.call_id", str(item["call_id"]))
+    if kind == "function_call" and item.get("name") == "":
+        yield replace(empty_string(f"{place}.name"), by_gateway=True)
     if kind == "function_call" and not isinstance(item["arguments"], str):
         text = f"Invalid type for '{place}.arguments': expected a string, but got an object instead."
         yield bad(text, f"{place}.arguments", "invalid_type")
@@ -175,8 +185,7 @@ def _shape(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
 
 def _call_id(place: str, id_: str) -> Iterator[Refusal]:
     if not id_:
-        text = "empty string. Expected a string with minimum length 1, but got an empty string instead."
-        yield bad(f"Invalid '{place}': {text}", place, "empty_string")
+        yield empty_string(place)
     if len(id_) > _LONGEST_ID:
         text = f"Expected a string with maximum length {_LONGEST_ID}, but got a string with length {len(id_)} instead."
         yield bad(f"Invalid '{place}': string too long. {text}", place, "string_above_max_length")
@@ -213,13 +222,13 @@ def _twice(found: ResolvedInput) -> Iterator[Refusal]:
         if kind in RESULTS and f"{kind} {call_id}" in seen:
             call = kind.removesuffix("_output")
             text = f"Duplicate {kind} for call_id '{call_id}'. Each {call} must have exactly one matching {kind}"
-            yield unpaired(text, "input", doubled=True)
+            yield unpaired(text, "input", by_gateway=True)
         seen |= {id_, f"{kind} {call_id}"}
 
 
 def _again(id_: str, pairing: bool) -> Refusal:
     text = f"Duplicate item found with id {id_}. Remove duplicate items from your input and try again."
-    return unpaired(text, "input", doubled=True) if pairing else bad(text, "input")
+    return unpaired(text, "input", by_gateway=True) if pairing else bad(text, "input")
 
 
 def _pairs(items: list[dict[str, Any]]) -> Iterator[Refusal]:

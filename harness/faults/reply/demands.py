@@ -11,7 +11,7 @@ from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 REFUSED = 400
-Rule = Literal["roles", "arguments", "content"]
+Rule = Literal["roles", "arguments", "content", "names"]
 
 
 @fault("demands", family="reply")
@@ -20,8 +20,9 @@ class Demands(ReplyFault):
 
     `roles`: messages of the user and of the model take turns, as the chat templates of Gemma and Mistral ask.
     `arguments`: those of each tool call in the history are a JSON object, as vLLM, Kimi and xAI ask. `content`: a
-    message of the model has text or a tool call, as Mistral asks. Nothing heals it. It need not fire: an agent that
-    keeps the rule is never refused.
+    message of the model has text or a tool call, as Mistral asks. `names`: each tool call in the
+    history has a name, as all ask but gateways that themselves send a call without one. Nothing heals it. It need not
+    fire: an agent that keeps the rule is never refused.
     """
 
     rule: Rule
@@ -50,6 +51,10 @@ def _is_object(text: str) -> bool:
         return False
 
 
+def _has_a_nameless_call(messages: Sequence[Message]) -> bool:
+    return any(not call.name for message in messages for call in message.tool_calls)
+
+
 def _says_nothing(messages: Sequence[Message]) -> bool:
     return any(it.role == "assistant" and not (it.text.strip() or it.tool_calls) for it in messages)
 
@@ -58,4 +63,5 @@ _RULES: dict[Rule, tuple[Callable[[Sequence[Message]], bool], str]] = {
     "roles": (_repeats_a_role, "Conversation roles must alternate user/assistant/user/assistant/..."),
     "arguments": (_has_broken_arguments, "Assistant tool call function.arguments must be a valid JSON object"),
     "content": (_says_nothing, "Assistant message must have either content or tool_calls, but not none."),
+    "names": (_has_a_nameless_call, "Assistant tool call function.name must not be empty"),
 }

@@ -73,6 +73,21 @@ class EmptyReply(ReplyFault):
         return replace(answer, items=(), stop="end") if isinstance(answer, Reply) else answer
 
 
+@fault("tool_instead", family="reply")
+class ToolInstead(ReplyFault):
+    """The model calls a tool in place of words: the first tool that the request offers, else one that it does not.
+
+    It fires at `on: compaction` and `on: background`, where an agent asks for a summary or a title and runs no tools.
+    """
+
+    beside_the_main: ClassVar[bool] = True
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """One call without arguments, and no text."""
+        call = ToolCall(next(iter(context.tools), "bash"), {})
+        return replace(answer, items=(call,), stop=None) if isinstance(answer, Reply) else answer
+
+
 @fault("slow", family="reply")
 class Slow(ReplyFault):
     """The first byte comes `s` seconds late, and `s_per_kb` seconds later for every 1,024 bytes of the request."""

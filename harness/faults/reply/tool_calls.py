@@ -84,6 +84,20 @@ _MISSES: dict[str, Callable[[str], str]] = {
 }
 
 
+@fault("nameless_call", family="reply")
+class NamelessCall(ToolCallsFault):
+    """Every tool call of the reply has an empty name.
+
+    Only gateways do that. So in such a run the provider accepts it in later requests, unless it `demands: names`.
+    """
+
+    unofficial: ClassVar[bool] = True
+
+    def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
+        """The same call without a name."""
+        return replace(call, name="")
+
+
 @fault("duplicate_ids", family="reply")
 class DuplicateIds(ToolCallsFault):
     """All tool calls of the reply have the id of the first; the reply needs two calls.
