@@ -27,6 +27,14 @@ def test_a_tool_that_outlasts_the_timeout_is_judged_as_it_is_live(wedgehog: Any,
     both_clocks_are_shown(tmp_path / "runs" / "latest", rows, done.stderr + done.stdout)
 
 
+def test_a_quick_service_without_a_limit_runs_until_its_user_leaves(wedgehog: Any):
+    """In virtual time it takes no time to compute: 250 rounds, after which a turn is stopped, last longer than 90 s."""
+    incident = INCIDENT.parent / "endless-loop"
+    spec = f"{incident / 'agents/service.yaml'}@only-multi-row-insert"
+    done = wedgehog("run", str(incident / "scenarios/endless-tools.yaml"), "--agent", spec, "--world", "sim")
+    assert done.returncode == 0 and "fail (expected)" in done.stdout, done.stdout + done.stderr
+
+
 def both_clocks_are_shown(campaign: Path, rows: list[dict[str, str]], told: str) -> None:
     """The virtual and the real seconds of each run: in summary.csv, on the page, and their sums for the terminal."""
     page = (campaign / "report.html").read_text()
