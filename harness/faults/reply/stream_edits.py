@@ -99,7 +99,13 @@ class UsageMissing(StreamEdit):
 
     counts_events = False
     leaves_words = True
+    unmet: ClassVar[str] = "the agent does not ask for the number of tokens, so no reply can lack it"
     edit = staticmethod(lambda event: edits.NoUsage())
+
+    @property
+    def for_some(self) -> bool:
+        """A stream of chat completions tells the number only where the request asks for it."""
+        return True
 
 
 @fault("other_form", family="reply")

@@ -194,6 +194,12 @@ def test_a_poisoned_item_that_only_some_agents_send_is_skipped_where_it_was_not_
     assert skipped or found.verdict == "inconclusive"
 
 
+def test_a_missing_number_of_tokens_is_skipped_where_no_reply_would_have_it():
+    """A stream of chat completions tells it only where the request asks for it."""
+    found = judged(well(HistoryBuilder()).seal(), faults=[{"at": {"turn": 1, "step": 1}, "do": "no_usage"}])
+    assert found.skipped == "the agent does not ask for the number of tokens, so no reply can lack it"
+
+
 def test_a_fault_that_fired_leaves_the_verdict_to_the_invariants():
     """Proof is all that is asked."""
     assert judged(with_event(well(HistoryBuilder()).seal(), FIRED), **CUT).verdict == "pass"
