@@ -40,7 +40,7 @@ TOOLS = (
     *("wedgehog.harness.services.mcp.refused_calls", "wedgehog.harness.services.mcp.response_faults", "aiohttp"),
 )
 """What tool servers, their clients and agents of tests import."""
-SIMULATED = ("wedgehog.harness.run.plugins", "wedgehog.harness.run.runner", "wedgehog.harness.sim.world")
+SIMULATED = ("wedgehog.harness.run.plugins", "wedgehog.harness.run.runner", "wedgehog.harness.agents.sim_callable")
 """What the process of the simulated runs imports."""
 
 

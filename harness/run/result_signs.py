@@ -8,25 +8,25 @@ from wedgehog.fake_llm.script.roles import SILENT_COMMANDS
 
 _SCANNED = 20_000
 """Characters at the beginning and at the end in which signs are looked for: a mark may stand where a middle was cut."""
-_TOKEN = re.compile(r"\w*\d+x\d+x\d+(?:a\d+)?")
+_TOKEN = re.compile(r"\b\w*\d+x\d+x\d+(?:a\d+)?")
 SIGNS: Mapping[str, str] = {
     "failed": r"fail|\berr|errno|exit|status|\bcode|\brc\b|return|exception|traceback|abort|unsuccess|problem|wrong"
-    r"|denied|invalid|unable|cannot|\bnot\b|n't\b|no (answer|response|reply|result)|non-?zero|crash|reject|refus"
-    r"|unavailable|overload|incomplete|interrupt|cancel|kill|signal|time|stopp|terminat|fatal|warn|limit|gave up|lost",
-    "number": r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])",
+    r"|denied|invalid|unable|cannot|\bnot\b|n't\b|no answer|no response|no reply|no result|nonzero|non-zero|crash"
+    r"|reject|refus|unavailable|overload|incomplete|interrupt|cancel|kill|signal|time|stopp|terminat|fatal|warn|limit"
+    r"|gave up|lost",
     "stopped": r"time.?out|timed|time.?limit|deadline|stopp|kill|terminat|interrupt|cancel|abort|exceed|expired",
-    "elsewhere": r"background|running|continu|\bpid\b|process|\bjobs?\b|spawn|session|\bid\b|saved|written|stored"
-    r"|\blogs?\b|files?\b|/|poll|later|pending|wait",
-    "part": r"\.\.\.|[\[(<{*]|--|==|trunc|\bcut|clip|shorten|omit|left out|skip|elid|more|limit|max|first|last|remain"
+    "elsewhere": r"background|running|continu|\bpid\b|process|\bjob\b|\bjobs\b|spawn|session|\bid\b|saved|written"
+    r"|stored|\blog\b|\blogs\b|file\b|files\b|/|poll|later|pending|wait",
+    "part": r"...|[|(|<|{|*|--|==|trunc|\bcut|clip|shorten|omit|left out|skip|elid|more|limit|max|first|last|remain"
     r"|rest|total|part|large|long|\bbig|summar|byte|char|line|token|output|full|head|tail|begin|only",
-    "foreign": r"[^\x00-\x7f]",
 }
-"""Words by which a text may say it, in families. They are wide on purpose: an agent with one of them is not blamed.
+r"""Words by which a text may say it, in families. They are wide on purpose: an agent with one of them is not blamed.
 
-`failed`: the tool or its command failed. `number`: perhaps an exit code or a status. `stopped`: it was ended early.
-`elsewhere`: it still runs, or its output is in another place. `part`: a part of the output is missing. `foreign`: a
-character that is not ASCII, so perhaps a sign or another language.
+`failed`: the tool or its command failed. `stopped`: it was ended early. `elsewhere`: it still runs, or its output is in
+another place. `part`: a part of the output is missing. `\b` is the edge of a word, and `.?` one character or none.
 """
+_NUMBER = re.compile(r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])")
+"""Perhaps an exit code or a status."""
 _FIRST_COMMAND = re.compile(
     r"(?<=[{(] )(?:echo (?P<words>[A-Za-z][A-Za-z ]*)|seq (?P<low>\d+)(?: (?P<high>\d+))?)(?=\\n|;)"
 )
@@ -51,8 +51,26 @@ def signs_in(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def _signs(text: str) -> tuple[str, ...]:
     """The same. Each request of a turn carries the results of the ones before again."""
-    said = _TOKEN.sub("", text)
-    return tuple(name for name, words in SIGNS.items() if re.search(words, said, re.IGNORECASE))
+    said = _TOKEN.sub("", text).lower()
+    found = {name: any(_has(said, *word) for word in words) for name, words in _WORDS.items()}
+    found |= {"number": _NUMBER.search(said) is not None, "foreign": not said.isascii()}
+    return tuple(name for name in _ORDER if found[name])
+
+
+def _has(said: str, part: str, whole: re.Pattern[str] | None) -> bool:
+    """Whether a text has a word. Its longest part is found quickest."""
+    return part in said and (whole is None or whole.search(said) is not None)
+
+
+def _word(written: str) -> tuple[str, re.Pattern[str] | None]:
+    """The longest part of a word in `SIGNS`, and the whole word where this is more."""
+    part = max(re.split(r"\\b|\.\?", written), key=len)
+    return part, None if part == written else re.compile(written)
+
+
+_WORDS = {name: tuple(map(_word, words.split("|"))) for name, words in SIGNS.items()}
+_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign")
+"""`foreign`: a character that is not ASCII, so perhaps a sign or another language."""
 
 
 def prints_first(arguments: str) -> str:

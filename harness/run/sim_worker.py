@@ -4,6 +4,7 @@ A fork has everything imported and its clock frozen, which takes two seconds; an
 """
 
 import gc
+import importlib
 import json
 import os
 import pickle
@@ -28,6 +29,8 @@ from wedgehog.harness.sim.net import Net
 from wedgehog.harness.sim.network import SimNetwork
 from wedgehog.harness.sim.world import SimWorld
 
+AGENTS = "wedgehog.harness.agents.sim_callable"
+"""Every run needs it, and it takes longer to import than many a run to play: so the worker imports it, once."""
 READY = b"ready"
 REAL_LIMIT_S = 600
 """A simulated run that takes longer is stopped: it loops without waiting."""
@@ -106,6 +109,7 @@ def main() -> None:
     load_plugins(plugins)
     with SimWorld() as world, socket.socket(socket.AF_UNIX) as server:
         SharedPackages(**json.loads(shared)).load(world)
+        importlib.import_module(AGENTS)
         gc.freeze()  # what is imported stays; a fork does not look through it
         server.bind(address)
         server.listen(64)
