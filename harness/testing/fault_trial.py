@@ -69,8 +69,11 @@ class Client:
         return await self._read(got, patience_s)
 
     async def more(self, got: Got) -> Got:
-        """Read on until a byte of the body has come, or the reply ends."""
-        return await self._read(got, PATIENCE_S, 1)
+        """Read on until a byte has come, or the reply ends."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not got.data and got.how == "silent":
+                await self._read_once(got)
+        return got
 
     async def hurry(self, first: int = 0) -> Got:
         """Send one request, wait for the first bytes of its reply's body, and hang up a little later."""
