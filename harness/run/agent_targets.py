@@ -27,6 +27,7 @@ from wedgehog.harness.sandbox.process_info import tree_of
 from wedgehog.harness.sandbox.signals import tree
 
 NEVER_TORN = "The agent replaces its session file whole, so the kill left no half line in it."
+A_DATABASE = "The agent's session is a database, which a crash does not tear, so the kill left no half line in it."
 SQLITE = b"SQLite format 3"
 MOST_HELD = 64
 
@@ -159,22 +160,27 @@ class SessionFiles(SessionFileTargets):
     def save(self, turn: int, *, tear: bool) -> bool:
         """Copy each file of the turn's session; with `tear`, what is left of the youngest one.
 
-        Returns whether all that could be done. A file that the agent replaces whole stays as it is: no crash tears it.
-        One that may be another session's is not torn.
+        Returns whether all that could be done. A database, and a file that the agent replaces whole, stay as they are:
+        no crash tears them. One that may be another session's is not torn.
         """
         self.look()
         mine = self._place_of(turn)
         files = self._files(mine)
         others = {file for place in self._places() if place is not mine for file in self._files(place)}
         torn = torn_of([file for file in files if file not in self._replaced | others]) if tear else None
-        whole = tear and torn is None and bool(self._replaced)
+        whole = self._why_never_torn(files) if tear and torn is None else ""
         if whole:
-            self.history.add(Note(what=NEVER_TORN))
+            self.history.add(Note(what=whole))
         self.saved += 1
         for file in files:
             with suppress(OSError):
                 self._save(turn, file, torn=file == torn)
-        return torn is not None or whole or not tear
+        return torn is not None or bool(whole) or not tear
+
+    def _why_never_torn(self, files: Sequence[Path]) -> str:
+        if self._replaced:
+            return NEVER_TORN
+        return A_DATABASE if any(_is_database(file) for file in files) else ""
 
     def _patterns(self, place: AgentContext) -> list[Path]:
         if place.session not in self._known_patterns:
@@ -233,6 +239,12 @@ def torn_of(files: Sequence[Path]) -> Path | None:
     with file.open("r+b") as open_:
         open_.truncate(begin + (len(data.rstrip(b"\n")) - begin) // 2)
     return file
+
+
+def _is_database(file: Path) -> bool:
+    with suppress(OSError), file.open("rb") as open_:
+        return open_.read(len(SQLITE)) == SQLITE
+    return False
 
 
 def _has_lines(file: Path) -> bool:

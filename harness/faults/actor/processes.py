@@ -15,6 +15,7 @@ class Kill(ProcessFault):
 
     The turn of a killed agent is over, and no answer is expected; the next message goes to the same session. `tear`
     removes half of the last line of the session file that was written last, as a crash does in the middle of a write.
+    A database, and a file that is replaced whole, stay as they are.
     """
 
     usual: ClassVar[int] = 4

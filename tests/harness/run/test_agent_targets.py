@@ -1,6 +1,8 @@
 """Whom a fault on processes hits, and what becomes of session files at a crash."""
 
+import contextlib
 import os
+import sqlite3
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.run import Note
 from wedgehog.harness.record.events.turn import SessionSaved
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.agent_targets import NEVER_TORN, SessionFiles, torn_of
+from wedgehog.harness.run.agent_targets import A_DATABASE, NEVER_TORN, SessionFiles, torn_of
 
 SALT = "wqbcd"
 
@@ -78,6 +80,18 @@ def test_a_file_that_is_replaced_whole_is_never_torn(watch: Any, place: AgentCon
     assert file.read_text() == '{"turn": 2}' and len([*it.history.of(Note)]) == 1
 
 
+def test_a_database_is_never_torn(watch: Any, place: AgentContext):
+    """It survives a crash in the middle of a transaction, with a journal beside it. Other bytes may be anything."""
+    it = watch()
+    (place.session_dir / "s.db-journal").write_bytes(b"\xd9\xd5\x05\xf9")
+    assert not it.save(2, tear=True) and list(it.history.of(Note)) == []
+    with contextlib.closing(sqlite3.connect(place.session_dir / "s.db")) as database:
+        database.execute("create table said (words text)")
+    before = (place.session_dir / "s.db").read_bytes()
+    assert it.save(2, tear=True) and (place.session_dir / "s.db").read_bytes() == before
+    assert [note.what for note in it.history.of(Note)] == [A_DATABASE]
+
+
 def test_a_file_that_is_replaced_and_then_grows_can_be_torn(watch: Any, place: AgentContext):
     """An agent may write a repaired file when it loads a session, and append to it then."""
     it = watch()
@@ -106,14 +120,13 @@ def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, place: AgentCon
 
 
 def test_where_nothing_can_be_torn_it_is_said(watch: Any, place: AgentContext):
-    """No file, an empty one, a database: no half line is lost, and nobody claims it."""
+    """No file, an empty one, one that is not text: no half line is lost, and the kill is not proved."""
     it = watch()
     assert not it.save(1, tear=True)
     (place.session_dir / "empty").touch()
-    (place.session_dir / "db").write_bytes(b"SQLite format 3\x00 and so on\n")
     (place.session_dir / "binary").write_bytes(b"\xff\xfe\n")
     assert not it.save(1, tear=True)
-    assert [event.torn for event in it.history.of(SessionSaved)] == [False] * 3
+    assert [event.torn for event in it.history.of(SessionSaved)] == [False] * 2
 
 
 def test_the_file_that_was_written_last_is_torn(tmp_path: Path):
