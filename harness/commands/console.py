@@ -159,7 +159,7 @@ def answered(
         return valid(given)
     if not asks:
         if default is None:
-            raise ValueError(f"nothing in this folder suggests an answer: {question} Give it as an option")
+            raise ValueError(f"nothing in this folder suggests it; give --command. {question}")
         return default
     try:
         return str(typer.prompt(question, default=default, err=True, prompt_suffix=" ", value_proc=valid))

@@ -82,7 +82,8 @@ class Trigger:
             said = f"{fault.name} applies to all of {link}, and begins with its next byte: leave `byte` out"
             return said, ("at", "byte")
         if isinstance(fault, ReplyFault) and (key := self._not_of_an_answer(fault)):
-            return f"{fault.name} changes the whole answer: name its call, and `event` if it has one", ("at", key)
+            said = f"{fault.name} changes the whole answer: leave `{key}` out, and name its call: `at: {{turn: 1}}`"
+            return said, ("at", key)
         if isinstance(fault, TokenFault) and self != type(self)(turn=self.turn, attempt=self.attempt):
             return f"{fault.name} fires at token requests: write `at: {{turn: 1}}`, and which `attempt`", ("at",)
         return self._misfit(fault, link)

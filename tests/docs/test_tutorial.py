@@ -37,7 +37,12 @@ def test_the_tutorials_agent_is_red(played: Any, folder: Path, docs: Path, tmp_p
     code, row, said = played(folder / "stall-once.yaml", folder / "my-agent.yaml", tmp_path / "runs")
     assert (code, row["verdict"], row["violated"], row["faults_fired"]) == (1, "fail", "turn_deadline", 1)
     page = " ".join((docs / "tutorial.md").read_text().split())
-    for begins, ends in (("turn 1 gave no answer and no error", "open since"), ("How to fix turn_deadline:", "error.")):
+    parts = (
+        ("≥ The agent still made calls", "lower bounds."),
+        ("turn 1 gave no answer and no error", "open since"),
+        ("How to fix turn_deadline:", r"at least \$[\d.]+"),
+    )
+    for begins, ends in parts:
         shown = re.search(f"{begins}.*?{ends}", page)
         assert shown is not None and shown[0] in said
 
@@ -57,6 +62,19 @@ def test_the_tutorials_next_fault_is_red_again(played: Any, folder: Path, tmp_pa
     code, row, _ = played(scenario, folder / "my-agent.yaml", tmp_path / "runs")
     assert (code, row["violated"], row["paid_calls"]) == (1, "turn_answered", 1)
     assert "IncompleteRead" in (tmp_path / "runs" / "latest" / row["run_dir"] / "agent.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("do", "verdict"), [("{cut: rst}", "pass"), ("{drip: 1}", "fail"), ("{status: 429}", "pass")], ids=str
+)
+def test_the_faults_to_try_next_can_be_played(played: Any, folder: Path, tmp_path: Path, do: str, verdict: str):
+    """Each fault that the page proposes, written as it says."""
+    shutil.copy(folder / "agent_fixed.py", folder / "agent.py")
+    scenario = folder / "stall-once.yaml"
+    text = scenario.read_text().replace("{stall: forever}", do)
+    scenario.write_text(text.replace(", byte: 100", "") if "status" in do else text)
+    _, row, _ = played(scenario, folder / "my-agent.yaml", tmp_path / "runs")
+    assert (row["verdict"], row["faults_fired"]) == (verdict, 1)
 
 
 @pytest.mark.parametrize("spec", ["callable/callable.yaml", "service/service.yaml"])

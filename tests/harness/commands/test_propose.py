@@ -227,7 +227,7 @@ def test_yes_without_a_proposal_says_what_is_missing(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["init", "-y"], input="")
     assert done.exit_code == 2 and not (tmp_path / "agent.yaml").exists()
-    assert "nothing in this folder suggests an answer: Its command line" in done.stderr
+    assert "nothing in this folder suggests it; give --command. Its command line" in done.stderr
     assert CliRunner().invoke(app, ["init", "-y", "--command", "bot {message}"], input="").exit_code == 0
 
 
