@@ -18,6 +18,8 @@ TIMER_S = 30.0
 PAUSE_S = 5.0
 """Before the second try."""
 TOOL = "lookup"
+TITLE = "Give this chat a title."
+"""To a message with these words belongs a call beside the conversation, without tools."""
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 HEADERS = ("content-type", "content-length", "retry-after", "transfer-encoding", "connection")
 """The headers that a client acts on."""
@@ -170,17 +172,20 @@ class Talk:
         """The answer. Raises what the client raised, or RuntimeError for a reply that is no answer."""
         self.seen.append([])
         try:
+            if TITLE in text:
+                await self._try(text, tools=False)
             return await self._try(text)
         except Exception:
             await asyncio.sleep(self._pause_s)
             return await self._try(text)
 
-    async def _try(self, text: str) -> str:
+    async def _try(self, text: str, *, tools: bool = True) -> str:
         seen = Seen()
         self.seen[-1].append(seen)
         url = f"{self._url}{self._dialect.path}"
         try:
-            await self._ask(url, self._dialect.body(text), self._dialect.headers, seen)
+            body = {name: it for name, it in self._dialect.body(text).items() if tools or name != "tools"}
+            await self._ask(url, body, self._dialect.headers, seen)
         except BaseException as error:
             seen.ended = type(error).__name__
             raise

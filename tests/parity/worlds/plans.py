@@ -6,9 +6,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tests.parity.worlds.clients import TOOL, Client
+from tests.parity.worlds.clients import TITLE, TOOL, Client
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import Family, Fault, WireFault, parameters, registered
+from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
@@ -34,6 +35,8 @@ PLACES: tuple[dict[str, Any], ...] = (
     {},
 )
 """From the connection to behind the last byte; the second attempt; the whole call."""
+BESIDE: tuple[dict[str, Any], ...] = ({"on": "background"},)
+"""A call beside the conversation."""
 FEW: tuple[dict[str, Any], ...] = ({"phase": "middle"}, {})
 TEXT = [{"text": "你 {nonce}"}]
 CALLS = [*({"tool": TOOL, "args": {"city": city}} for city in ("Ulm", "Bonn"))]
@@ -47,6 +50,11 @@ class Spot:
     at: dict[str, Any]
     says: list[dict[str, Any]]
 
+    @property
+    def asks(self) -> str:
+        """The message of the turn."""
+        return f"{TITLE} Where are they?" if "on" in self.at else "Where are they?"
+
     def line(self, fault: Fault, turn: int) -> dict[str, Any]:
         """The fault as a line of a scenario."""
         given = {name: getattr(fault, name) for name in parameters(type(fault))}
@@ -57,7 +65,9 @@ def spots(fault: Fault, *, streams: bool, few: bool = False) -> list[Spot]:
     """Where the fault may hit an agent that talks to its model alone: everywhere, or at `few` of these places."""
     link = next((link for link in LINKS if fault.aim.links is None or link in fault.aim.links), None)
     says = (TEXT, CALLS) if fault.family == "reply" else (TEXT,)
-    found = [Spot(link, at, said) for at in (FEW if few else PLACES) for said in says] if link else []
+    beside = isinstance(fault, ReplyFault) and fault.beside_the_main
+    places = BESIDE if beside else FEW if few else PLACES
+    found = [Spot(link, at, said) for at in places for said in says] if link else []
     # Behind the last byte a person or a signal is in a race with the agent's own end.
     races = not isinstance(fault, WireFault)
     return [spot for spot in found if _fits(spot.line(fault, 1), streams) and not (races and spot.at == LINGER)]
@@ -83,7 +93,7 @@ def _scenario(fault: Fault, name: str, turns: Sequence[Spot]) -> Scenario:
         {
             "name": name,
             "why": "The client sees the same in both worlds.",
-            "turns": [{"user": "Where are they?", "model": [spot.says]} for spot in turns],
+            "turns": [{"user": spot.asks, "model": [spot.says]} for spot in turns],
             "faults": [spot.line(fault, turn) for turn, spot in enumerate(turns, 1)],
             "time_scale": SCALE,
         }
