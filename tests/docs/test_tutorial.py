@@ -73,8 +73,24 @@ def test_the_faults_to_try_next_can_be_played(played: Any, folder: Path, tmp_pat
     scenario = folder / "stall-once.yaml"
     text = scenario.read_text().replace("{stall: forever}", do)
     scenario.write_text(text.replace(", byte: 100", "") if "status" in do else text)
-    _, row, _ = played(scenario, folder / "my-agent.yaml", tmp_path / "runs")
+    soon = ("--turn-s", "0.1") if verdict == "fail" else ()  # a turn without an end need not be watched for long
+    _, row, _ = played(scenario, folder / "my-agent.yaml", tmp_path / "runs", *soon)
     assert (row["verdict"], row["faults_fired"]) == (verdict, 1)
+
+
+def test_the_tutorial_shows_what_the_catalogue_finds_in_the_fixed_agent(
+    wedgehog: Any, folder: Path, docs: Path, tmp_path: Path
+):
+    """Each red that its reader gets stands on the page, word by word."""
+    shutil.copy(folder / "agent_fixed.py", folder / "agent.py")
+    names = ("empty-reply-once", "key-refused", "rate-limited-once")
+    options = ("--agent", str(folder / "my-agent.yaml"), "--network", "embedded", "--out", str(tmp_path / "runs"))
+    done = wedgehog("run", *names, *options)
+    found = re.findall(r"✗ .*?: (?=\w+: )(.*)", done.stdout.split("Not passed")[1])
+    page = " ".join((docs / "tutorial.md").read_text().split())
+    shown = {re.sub(r"\d+\.\d\d s, ", "N s, ", reason) for reason in found}
+    assert (done.returncode, len(shown)) == (1, 3), done.stdout
+    assert all(reason in re.sub(r"\d+\.\d\d s, ", "N s, ", page) for reason in shown), shown
 
 
 @pytest.mark.parametrize("spec", ["callable/callable.yaml", "service/service.yaml"])
