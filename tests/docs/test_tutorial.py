@@ -93,6 +93,19 @@ def test_the_tutorial_shows_what_the_catalogue_finds_in_the_fixed_agent(
     assert all(reason in re.sub(r"\d+\.\d\d s, ", "N s, ", page) for reason in shown), shown
 
 
+def test_the_tutorial_ends_green(wedgehog: Any, folder: Path, docs: Path, tmp_path: Path):
+    """Its last agent passes the starters, with the totals that the page shows, and a body that ends too early."""
+    shutil.copy(folder / "agent_green.py", folder / "agent.py")
+    options = ("--agent", str(folder / "my-agent.yaml"), "--network", "embedded", "--out", str(tmp_path / "runs"))
+    done = wedgehog("run", *options)
+    totals = re.search(r"\d+ passed, 0 failed, \d+ skipped", done.stdout)
+    assert done.returncode == 0 and totals, done.stdout
+    assert totals[0] in (docs / "tutorial.md").read_text()
+    cut = folder / "cut.yaml"
+    cut.write_text((folder / "stall-once.yaml").read_text().replace("{stall: forever}", "{cut: fin}"))
+    assert wedgehog("run", str(cut), *options).returncode == 0
+
+
 @pytest.mark.parametrize("spec", ["callable/callable.yaml", "service/service.yaml"])
 def test_the_example_specs_talk_to_their_agents(played: Any, docs: Path, tmp_path: Path, spec: str):
     """A function and a service pass their control run and surface an overloaded provider."""
