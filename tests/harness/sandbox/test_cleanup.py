@@ -53,37 +53,50 @@ def test_our_own_process_is_never_found(monkeypatch):
     assert ours_to_end(psutil.Process(os.getppid())) == (psutil.Process(os.getppid()).uids().real == os.getuid())
 
 
+def started(mark: str) -> subprocess.Popen[bytes]:
+    """A process with the mark. It speaks first: Popen may return while the kernel still writes its environment."""
+    env = {**os.environ, "WEDGEHOG_RUN": mark}
+    child = subprocess.Popen(["sh", "-c", "echo; read -r _"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline()
+    child.stdout.close()
+    return child
+
+
+def ended(child: subprocess.Popen[bytes]) -> None:
+    child.kill()
+    child.wait()
+    assert child.stdin is not None
+    child.stdin.close()
+
+
 def test_another_users_process_is_never_found(monkeypatch):
     """Also when root could signal it."""
-    child = subprocess.Popen(["sleep", "60"], env={**os.environ, "WEDGEHOG_RUN": OTHERS})
+    child = started(OTHERS)
     try:
         assert [process.pid for process in carrying(OTHERS)] == [child.pid]
         monkeypatch.setattr(os, "getuid", lambda: 54321)
         assert carrying(OTHERS) == []
     finally:
-        child.kill()
-        child.wait()
+        ended(child)
 
 
 def test_a_process_that_starts_after_an_empty_search_is_found_by_the_next_one():
     """The search ends only after two calls in a row find nothing."""
-    env = {**os.environ, "WEDGEHOG_RUN": LATE}
-    children = [subprocess.Popen(["sleep", "60"], env=env)]
+    children = [started(LATE)]
     pauses = []
 
     def pause(seconds: float) -> None:
         pauses.append(seconds)
         children[0].wait(5)
         if len(pauses) == 2:
-            children.append(subprocess.Popen(["sleep", "60"], env=env))
+            children.append(started(LATE))
 
     try:
         assert end_all(lambda: carrying(LATE), pause) == []
         assert [child.wait(5) for child in children] == [-9, -9]
     finally:
         for child in children:
-            child.kill()
-            child.wait()
+            ended(child)
 
 
 def test_a_process_that_cannot_be_ended_is_returned_after_the_time_limit():
