@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
@@ -25,7 +25,7 @@ class Refusal:
     """Why a request gets no reply. A kind or message of "" is the provider's own at that status.
 
     `pairing`: a tool call without result, a result without call, a duplicate, or one at the wrong place.
-    `by_gateway`: a duplicate, or a call without a name, which a gateway that itself sends such calls does not refuse.
+    `gateway_accepts`: a duplicate, or a call without a name. A gateway that sends such calls itself accepts them.
     """
 
     status: int
@@ -34,7 +34,7 @@ class Refusal:
     param: str | None = None
     code: str | None = None
     pairing: bool = False
-    by_gateway: bool = False
+    gateway_accepts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Dialect(ABC):
     def refuse(self, request: Request, models: Models, *, gateway: bool = False) -> Refusal | None:
         """Return why the provider refuses a request, or None; a `gateway` accepts equal ids and empty names."""
         found = self.refusals(request, models)
-        return next((refusal for refusal in found if not (gateway and refusal.by_gateway)), None)
+        return next((refusal for refusal in found if not (gateway and refusal.gateway_accepts)), None)
 
     def render(self, reply: Reply, exchange: Exchange) -> bytes:
         """Write a reply that is not streamed."""
@@ -247,6 +247,11 @@ def bad(message: str) -> Refusal:
     return Refusal(400, message)
 
 
-def unpaired(message: str, *, by_gateway: bool = False) -> Refusal:
+def nameless(refusal: Refusal) -> Refusal:
+    """Refuse a tool call without a name, which a gateway accepts."""
+    return replace(refusal, gateway_accepts=True)
+
+
+def unpaired(message: str, *, gateway_accepts: bool = False) -> Refusal:
     """Refuse with status 400 because tool calls and results do not match."""
-    return Refusal(400, message, pairing=True, by_gateway=by_gateway)
+    return Refusal(400, message, pairing=True, gateway_accepts=gateway_accepts)

@@ -144,6 +144,6 @@ def empty_string(param: str) -> Refusal:
     return bad(f"Invalid '{param}': {text}", param, "empty_string")
 
 
-def unpaired(message: str, param: str, *, by_gateway: bool = False) -> Refusal:
+def unpaired(message: str, param: str, *, gateway_accepts: bool = False) -> Refusal:
     """Refuse a tool call without its result, or a result without its call."""
-    return Refusal(400, message, "invalid_request_error", param, pairing=True, by_gateway=by_gateway)
+    return Refusal(400, message, "invalid_request_error", param, pairing=True, gateway_accepts=gateway_accepts)

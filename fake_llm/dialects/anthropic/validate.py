@@ -6,11 +6,11 @@ first message of the assistant.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.anthropic import offered, thinking
-from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, unpaired
+from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, nameless, unpaired
 from wedgehog.fake_llm.request import Request, blocks, listed, mapped
 
 _ID: Final = re.compile(r"^[a-zA-Z0-9_-]+$")
@@ -162,7 +162,7 @@ def _use(data: dict[str, Any], place: str) -> Iterator[Refusal]:
         if name not in data:
             yield bad(f"{place}.{name}: Field required")
     if data["name"] == "":
-        yield replace(bad(f"{place}.name: String should have at least 1 character"), by_gateway=True)
+        yield nameless(bad(f"{place}.name: String should have at least 1 character"))
     if not isinstance(data["id"], str):
         yield bad(f"{place}.id: Input should be a valid string")
     if not _ID.match(data["id"]):
@@ -178,7 +178,7 @@ def _duplicates(turns: list[_AnthropicTurn]) -> Iterator[Refusal]:
             if block.type != "tool_use":
                 continue
             if block.data["id"] in seen:
-                yield unpaired(f"{block.place}: `tool_use` ids must be unique", by_gateway=True)
+                yield unpaired(f"{block.place}: `tool_use` ids must be unique", gateway_accepts=True)
             seen.add(block.data["id"])
 
 
@@ -216,7 +216,7 @@ def _answers(calls: list[_Block], turn: _AnthropicTurn) -> Iterator[Refusal]:
             yield unpaired(
                 f"{block.place}: each tool_use must have a single result. "
                 f"Found multiple `tool_result` blocks with id: {id_}",
-                by_gateway=True,
+                gateway_accepts=True,
             )
         seen.add(id_)
 

@@ -8,12 +8,12 @@ turn, in any order, with or without text; only the numbers are compared, not the
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, unpaired
+from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, nameless, unpaired
 from wedgehog.fake_llm.dialects.gemini import offered
 from wedgehog.fake_llm.request import Request, call_answered, counted, image_mark, mapped, system_first
 
@@ -231,7 +231,7 @@ def _part(place: str, part: object) -> Iterator[Refusal]:
         if called is None:
             continue
         if not mapped(called).get("name"):
-            yield replace(_named(f"{place}.{name}.name", "Name cannot be empty."), by_gateway=True)
+            yield nameless(_named(f"{place}.{name}.name", "Name cannot be empty."))
         given = mapped(called).get(filling)
         if given is not None and not isinstance(given, dict):
             yield bad(f"Invalid value at '{place}.{name}.{filling}' ({_STRUCT}), {json.dumps(given)}")

@@ -1,11 +1,10 @@
 """Which requests OpenAI's chat completions refuse, in its words; tool messages directly follow their call."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects import openai_offered as offered
-from wedgehog.fake_llm.dialects.base import Models, Refusal
+from wedgehog.fake_llm.dialects.base import Models, Refusal, nameless
 from wedgehog.fake_llm.dialects.openai_common import (
     bad,
     empty,
@@ -93,7 +92,7 @@ def _call(place: str, call: dict[str, Any]) -> Iterator[Refusal]:
         if call.get("type") == "function" and not isinstance(function.get(name), str):
             yield missing(f"{place}.function.{name}")
     if function.get("name") == "":
-        yield replace(empty_string(f"{place}.function.name"), by_gateway=True)
+        yield nameless(empty_string(f"{place}.function.name"))
 
 
 def _pairs(messages: list[dict[str, Any]]) -> Iterator[Refusal]:
@@ -130,14 +129,14 @@ def _result(index: int, message: dict[str, Any], called: list[str], answered: di
         )
     if str(id_) in answered:
         text = f"'tool_call_id' of '{id_}', in messages[{answered[str(id_)]}] and messages[{index}]."
-        yield unpaired(f"Invalid parameter: Duplicate value for {text}", place, by_gateway=True)
+        yield unpaired(f"Invalid parameter: Duplicate value for {text}", place, gateway_accepts=True)
 
 
 def _twice(index: int, called: list[str]) -> Iterator[Refusal]:
     for number, id_ in enumerate(called):
         if id_ in called[:number]:
             text = f"Invalid parameter: Duplicate value for 'tool_call_id' of '{id_}' in 'tool_calls'."
-            yield unpaired(text, f"messages.[{index}].tool_calls", by_gateway=True)
+            yield unpaired(text, f"messages.[{index}].tool_calls", gateway_accepts=True)
 
 
 def _unanswered(waiting: list[str], index: int) -> Refusal:

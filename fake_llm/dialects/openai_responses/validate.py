@@ -1,11 +1,11 @@
 """Resolves the input of a request to OpenAI's Responses API, and says what is refused, in its words."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from wedgehog.fake_llm.dialects import openai_offered as offered
-from wedgehog.fake_llm.dialects.base import Models, Refusal
+from wedgehog.fake_llm.dialects.base import Models, Refusal, nameless
 from wedgehog.fake_llm.dialects.openai_common import (
     bad,
     empty_string,
@@ -177,7 +177,7 @@ def _shape(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
     if kind in CALLS or kind in RESULTS:
         yield from _call_id(f"{place}.call_id", str(item["call_id"]))
     if kind == "function_call" and item.get("name") == "":
-        yield replace(empty_string(f"{place}.name"), by_gateway=True)
+        yield nameless(empty_string(f"{place}.name"))
     if kind == "function_call" and not isinstance(item["arguments"], str):
         text = f"Invalid type for '{place}.arguments': expected a string, but got an object instead."
         yield bad(text, f"{place}.arguments", "invalid_type")
@@ -222,13 +222,13 @@ def _twice(found: ResolvedInput) -> Iterator[Refusal]:
         if kind in RESULTS and f"{kind} {call_id}" in seen:
             call = kind.removesuffix("_output")
             text = f"Duplicate {kind} for call_id '{call_id}'. Each {call} must have exactly one matching {kind}"
-            yield unpaired(text, "input", by_gateway=True)
+            yield unpaired(text, "input", gateway_accepts=True)
         seen |= {id_, f"{kind} {call_id}"}
 
 
 def _again(id_: str, pairing: bool) -> Refusal:
     text = f"Duplicate item found with id {id_}. Remove duplicate items from your input and try again."
-    return unpaired(text, "input", by_gateway=True) if pairing else bad(text, "input")
+    return unpaired(text, "input", gateway_accepts=True) if pairing else bad(text, "input")
 
 
 def _pairs(items: list[dict[str, Any]]) -> Iterator[Refusal]:

@@ -85,6 +85,8 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
         ({"do": "early_end", "at": {"phase": "terminal"}}, "leave `phase` out, and name its call"),
         ({"do": "refusal", "at": {"phase": "middle"}}, "changes the whole answer"),
         ({"do": {"status": 429}, "at": {"byte": 100}}, "leave `byte` out, and name its call"),
+        ({"do": "tool_instead"}, "fires beside the conversation: write `on: compaction` or `on: background`"),
+        ({"do": "tool_instead", "at": {"on": "subagent"}}, "fires beside the conversation"),
         ({"do": "stall", "at": {"session": "written"}}, "`session` is for faults on processes"),
         ({"do": "kill", "link": "agent", "at": {"session": "read"}}, "written"),
         ({"do": "kill", "link": "agent", "at": {"session": "written", "event": 1}}, "either session or event"),
