@@ -39,7 +39,7 @@ class SharedPackages:
         return cls(tuple(sorted({name for agent in agents for name in _imported(agent)})), several[0])
 
     def load(self, world: SimWorld) -> None:
-        """Import them as an agent would: in virtual time, with its variables. What cannot be imported is its affair."""
+        """Import them as an agent would: in virtual time, with its variables. The agent reports what fails."""
 
         async def load() -> None:
             for name in self.names:

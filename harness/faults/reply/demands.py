@@ -21,8 +21,8 @@ class Demands(ReplyFault):
     `roles`: messages of the user and of the model take turns, as the chat templates of Gemma and Mistral ask.
     `arguments`: those of each tool call in the history are a JSON object, as vLLM, Kimi and xAI ask. `content`: a
     message of the model has text or a tool call, as Mistral asks. `names`: each tool call in the
-    history has a name, as all ask but gateways that themselves send a call without one. Nothing heals it. It need not
-    fire: an agent that keeps the rule is never refused.
+    history has a name, as every provider asks; only a gateway that sends such a call accepts it. Nothing heals it. It
+    need not fire: an agent that keeps the rule is never refused.
     """
 
     rule: Rule

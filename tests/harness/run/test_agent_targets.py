@@ -81,7 +81,7 @@ def test_a_file_that_is_replaced_whole_is_never_torn(watch: Any, place: AgentCon
 
 
 def test_a_database_is_never_torn(watch: Any, place: AgentContext):
-    """It survives a crash in the middle of a transaction, with a journal beside it. Other bytes may be anything."""
+    """It survives a crash in the middle of a transaction, with a journal beside it. A journal alone proves nothing."""
     it = watch()
     (place.session_dir / "s.db-journal").write_bytes(b"\xd9\xd5\x05\xf9")
     assert not it.save(2, tear=True) and list(it.history.of(Note)) == []
