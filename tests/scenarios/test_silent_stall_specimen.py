@@ -143,8 +143,8 @@ class Phone:
     fake: Fake
     folder: Path
 
-    async def start(self, message: str, fixes: str) -> asyncio.subprocess.Process:
-        options = {"--fixes": fixes, "--time-scale": str(FAST), "--session": str(self.folder / "session")}
+    async def start(self, message: str, fixes: str, time_scale: float = FAST) -> asyncio.subprocess.Process:
+        options = {"--fixes": fixes, "--time-scale": str(time_scale), "--session": str(self.folder / "session")}
         options |= {"--url": self.fake.url, "--key": "k"}
         argv = [sys.executable, str(SPECIMEN), *(word for pair in options.items() for word in pair), message]
         pipe = asyncio.subprocess.PIPE
@@ -358,7 +358,7 @@ async def test_an_abort_keeps_the_conversation(phone: Phone, fake: Fake):
         await asyncio.Event().wait()
 
     fake.replies += [says(text("never"), send=announce)]
-    process = await phone.start("hi", "retry-network-errors")
+    process = await phone.start("hi", "retry-network-errors", time_scale=1)  # its timer must not fire before the signal
     await asyncio.wait_for(asked.wait(), 30)
     process.send_signal(signal.SIGINT)
     _, err = await asyncio.wait_for(process.communicate(), 30)
