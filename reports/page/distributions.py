@@ -14,6 +14,8 @@ from wedgehog.reports.words import clean, one_line
 DRAWS = importlib.util.find_spec("matplotlib") is not None
 MISSING = "The distributions are drawn where matplotlib is installed: pip install 'wedgehog[plots]'"
 
+FEWEST = 5
+"""Fewer times than these in each row are read faster in the table, and importing matplotlib takes a second of CPU."""
 ROWS_SHOWN = 40
 DOTS = 150
 """At most so many samples of a row are drawn, evenly chosen in order of size; quantiles are those of all."""
@@ -32,14 +34,23 @@ _SETTINGS: dict[Any, Any] = {
 
 
 def distributions(taken: TimesByKey) -> list[Markup]:
-    """A figure for each measure: a row for each family and agent, on a logarithmic scale of seconds."""
+    """A figure for each measure with enough times: a row for each family and agent, on a logarithmic scale."""
     figures = []
     for number, measure in enumerate(MEASURES):
         rows = _rows(taken, measure)
-        if rows:
+        if _enough(rows):
             caption = tag("figcaption", f"{measure.capitalize()}")
             figures.append(tag("figure", caption, _drawn(rows, f"d{number}", measure), class_="distribution"))
     return figures
+
+
+def drawable(taken: TimesByKey) -> bool:
+    """Whether any measure has enough times for a figure."""
+    return any(_enough(_rows(taken, measure)) for measure in MEASURES)
+
+
+def _enough(rows: Sequence[tuple[str, list[float]]]) -> bool:
+    return any(len(values) >= FEWEST for _, values in rows)
 
 
 def _rows(taken: TimesByKey, measure: str) -> list[tuple[str, list[float]]]:

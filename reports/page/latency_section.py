@@ -6,7 +6,7 @@ from heapq import nlargest
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.latency import LATENCY_COLUMNS, LatencyRow, TimesByKey, TimesKey, latency
 from wedgehog.reports.markup import Markup, html_table, line, tag
-from wedgehog.reports.page.distributions import DRAWS, MISSING, distributions
+from wedgehog.reports.page.distributions import DRAWS, MISSING, distributions, drawable
 from wedgehog.reports.words import count, many, seconds
 
 ROWS_SHOWN = 400
@@ -16,21 +16,27 @@ ALL_ROWS_SHOWN = 2_000
 
 _HEADS = tuple((name, "keep" if name in TimesKey._fields else "n") for name in LATENCY_COLUMNS[1:])
 NOTE = (
-    "Over all repeats. Each dot is one time, the stroke is p50, the line reaches to p95. First byte: from the request "
-    "to the first byte that the provider sent, if one arrived. Call: until its end that the agent could see. Turn: "
-    "from its first request; without one, from the time at which it usually comes. First error: the time of the first "
-    "turn whose user saw an error. Recovery: the time of the message after the scenario's last one, which counts "
-    "nowhere else."
+    "Over all repeats. First byte: from the request to the first byte that the provider sent, if one arrived. Call: "
+    "until its end that the agent could see. Turn: from its first request; without one, from the time at which it "
+    "usually comes. First error: the time of the first turn whose user saw an error. Recovery: the time of the message "
+    "after the scenario's last one, which counts nowhere else."
 )
+DRAWN_NOTE = "Each dot is one time, the stroke is p50, the line reaches to p95."
 
 
 def latency_section(taken: TimesByKey) -> Markup | None:
     """Figures, and a folded table for each family."""
     if not taken:
         return None
-    drawn = tag("div", distributions(taken), class_="plots") if DRAWS else tag("p", MISSING, class_="soft")
+    drawn = list(_drawn(taken)) if drawable(taken) else []
     title = tag("h2", "How long it took")
     return tag("section", title, drawn, tag("p", NOTE, class_="soft"), _tables(latency(taken)))
+
+
+def _drawn(taken: TimesByKey) -> Iterator[Markup]:
+    if DRAWS:
+        yield tag("div", distributions(taken), class_="plots")
+    yield tag("p", DRAWN_NOTE if DRAWS else MISSING, class_="soft")
 
 
 def _tables(found: Sequence[LatencyRow]) -> Iterator[Markup]:

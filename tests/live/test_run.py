@@ -186,8 +186,8 @@ def test_a_stalled_client_that_asked_for_a_close_waits_for_its_own_timer(
 
 
 def test_a_reader_that_leaves_changes_no_exit_code(tmp_path: Path, environment: dict[str, str], told: Any, agent: Any):
-    """`wedgehog run … | head -1` with pipefail: the run passed, and its page is whole, with its drawings."""
-    words = ["run", told("well"), "--agent", agent(), "--network=embedded"]
+    """`wedgehog run … | head -1` with pipefail: the runs passed, and their page is whole, with its drawings."""
+    words = ["run", told("well"), "--agent", agent(), "--network=embedded", "--repeat=5"]
     process = subprocess.Popen(
         [sys.executable, "-m", "wedgehog.harness.commands.cli", *words],
         cwd=tmp_path,

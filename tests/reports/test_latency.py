@@ -1,6 +1,7 @@
 """Latency over repeats, money per answer, the drawn distributions, and the tables as Parquet."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -99,8 +100,9 @@ EVIL = "$\\frac{<script>alert(1)</script>"
 def test_distributions_are_drawn_the_same_each_time_in_the_colours_of_the_page(campaign):
     """No id twice, no fixed colour, no style, no address, and names are text, not formulas or markup."""
     pytest.importorskip("matplotlib")
-    campaign.run(judgement("s", EVIL), _took(1.0))
-    campaign.run(storm_judgement(), storm(30, "buggy"))
+    for repeat in range(1, distributions.FEWEST + 1):
+        campaign.run(judgement("s", EVIL, repeat=repeat), _took(1.0))
+        campaign.run(replace(storm_judgement(), repeat=repeat), storm(30, "buggy"))
     taken = times(load(campaign.folder))
     drawn = "".join(distributions.distributions(taken))
     assert drawn == "".join(distributions.distributions(taken))
@@ -132,17 +134,24 @@ def test_a_drawing_is_byte_for_byte_the_one_that_savefig_writes(campaign, monkey
 
 @pytest.mark.usefixtures("drawings")
 def test_the_page_has_the_drawings(campaign):
-    """With matplotlib, and says nothing of what to install."""
-    campaign.run(judgement("s", "a"), _took(1.0))
-    write_folder(campaign.folder)
-    page = (campaign.folder / "report.html").read_text()
-    assert '<figure class="distribution"' in page and "wedgehog[plots]" not in page
+    """With matplotlib, and says nothing of what to install; with one time fewer only the table is there."""
+    pages = []
+    for repeat in range(1, distributions.FEWEST + 1):
+        campaign.run(judgement("s", "a", repeat=repeat), _took(1.0))
+        write_folder(campaign.folder)
+        pages.append((campaign.folder / "report.html").read_text())
+    assert ['<figure class="distribution"' in page for page in pages] == [False] * (distributions.FEWEST - 1) + [True]
+    assert not any("wedgehog[plots]" in page for page in pages) and all("first byte" in page for page in pages)
 
 
 def test_without_matplotlib_the_page_says_what_to_install(campaign, monkeypatch):
-    """The tables are there all the same."""
+    """If there is something to draw. The tables are there all the same."""
     monkeypatch.setattr("wedgehog.reports.page.latency_section.DRAWS", False)
     campaign.run(judgement("s", "a"), _took(1.0))
+    write_folder(campaign.folder)
+    assert "wedgehog[plots]" not in (campaign.folder / "report.html").read_text()
+    for repeat in range(2, distributions.FEWEST + 1):
+        campaign.run(judgement("s", "a", repeat=repeat), _took(1.0))
     write_folder(campaign.folder)
     page = (campaign.folder / "report.html").read_text()
     assert "wedgehog[plots]" in page and "first byte" in page
@@ -205,5 +214,5 @@ def test_without_pyarrow_one_line_says_what_to_install(campaign, monkeypatch):
 def test_a_drawing_of_equal_times_has_a_scale_with_a_number_at_both_ends():
     """All repeats of a simulated run take the same time; its scale is a decade, and nothing is warned of."""
     pytest.importorskip("matplotlib")
-    (figure,) = distributions.distributions({TimesKey("f", "s", "a", "turn"): [9.999999999999999e-05] * 3})
+    (figure,) = distributions.distributions({TimesKey("f", "s", "a", "turn"): [9.999999999999999e-05] * 5})
     assert ">0.1 ms<" in figure and ">1 ms<" in figure
