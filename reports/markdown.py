@@ -15,7 +15,7 @@ from wedgehog.reports.words import one_line
 
 HEAD = (
     *("", "scenario", "agent", "verdict", "violated", "paid calls", "tokens billed / delivered"),
-    *("cost", "turn", "first error", "recovery"),
+    *("simulated cost", "turn", "first error", "recovery"),
 )
 
 

@@ -29,7 +29,7 @@ from wedgehog.reports.words import NONE, clean, count, many, money, seconds, spe
 BOUNDLESS_COLUMNS = 10_000
 
 WORDS = ("scenario, agent", "verdict")
-HEADS = (*WORDS, "paid", "billed", "delivered", "cost", "turn", "1st error", "recovery")
+HEADS = (*WORDS, "paid", "billed", "delivered", "sim. cost", "turn", "1st error", "recovery")
 
 STYLES = {
     "passed": "green",
@@ -138,7 +138,8 @@ class _Report:
                     self._say(row.violated.replace(";", ", "), indent=4)
                 if row.paid_calls is not None:
                     paid, billed, delivered, usd, turn, error, recovery = numbers(row)
-                    self._say(f"{paid} paid · {billed} billed / {delivered} delivered · {usd}", "dim", indent=4)
+                    spent = f"{paid} paid · {billed} billed / {delivered} delivered · {usd} simulated"
+                    self._say(spent, "dim", indent=4)
                     self._say(f"turn {turn} · first error {error} · recovery {recovery}", "dim", indent=4)
 
     def _rates(self, rows: Iterable[RunRow]) -> None:
@@ -149,7 +150,7 @@ class _Report:
                 said = ", ".join(map(_rate, runs))
                 scale = max(row.time_scale or 1 for row in runs)
                 clock = f" (in real time; durations were divided by {scale:g})" if scale != 1 else ""
-                self._say(f"highest cost per minute in {scenario}: {said}{clock}", "dim")
+                self._say(f"highest simulated cost per minute in {scenario}: {said}{clock}", "dim")
 
     def _databases(self, rows: Iterable[RunRow]) -> None:
         """The database queries of each agent of a scenario, and their share of the turns' time."""
@@ -277,8 +278,8 @@ class _Report:
     def _each_invariant(self, run: StoredRun) -> None:
         for verdict in run.judgement.verdicts:
             if verdict.status != "nothing":
-                said = f": {verdict.says}" if verdict.says else ""
-                self._say(f"{verdict.name} {verdict.status}{said}", "dim", indent=4)
+                said = verdict.says or verdict.because
+                self._say(f"{verdict.name} {verdict.status}{f': {said}' if said else ''}", "dim", indent=4)
         told = {verdict.says for verdict in run.judgement.verdicts}
         for remark in (*filter(None, [run.judgement.clocks]), *run.judgement.remarks):
             if remark not in told:

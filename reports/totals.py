@@ -57,7 +57,7 @@ def over_own_limits(campaign: StoredCampaign) -> Iterator[str]:
 
 
 def total_lines(cells: Iterable[PlayedCell]) -> Iterator[str]:
-    """`mine: passed 9 of 12, 31 paid calls, $0.12, turns of 43.0 s`. A cell counts once, with its medians."""
+    """`mine: passed 9 of 12, 31 paid calls, simulated cost $0.12, turns of 43.0 s`. A cell counts once."""
     by_agent: dict[str, list[PlayedCell]] = {}
     for cell in cells:
         by_agent.setdefault(cell.agent, []).append(cell)
@@ -68,7 +68,8 @@ def total_lines(cells: Iterable[PlayedCell]) -> Iterator[str]:
 def _total(cells: list[PlayedCell]) -> str:
     passed = sum(cell.is_pass for cell in cells)
     usd = [median(cell.usd) for cell in cells if cell.usd]
-    spent = money(sum(usd)) if len(usd) == sum(bool(cell.decided) for cell in cells) else "cost unknown"
+    known = len(usd) == sum(bool(cell.decided) for cell in cells)
+    spent = f"simulated cost {money(sum(usd)) if known else 'unknown'}"
     calls = sum(median(cell.paid_calls) for cell in cells if cell.paid_calls)
     turns = sum(median(cell.turn_s) for cell in cells if cell.turn_s)
     called = "1 paid call" if calls == 1 else f"{count(calls)} paid calls"

@@ -32,7 +32,7 @@ def asked_once(history: History) -> Iterator[Verdict]:
             says = f"request {second.number} is the same as request {first.number}, whose reply had come whole"
             yield fail(f"{turn}: {says}", requests(again))
         elif usable:
-            yield passed()
+            yield passed(because=f"{turn}: each usable reply was asked for once")
 
 
 def _repeated(calls: Sequence[Call]) -> Iterator[tuple[Call, Call]]:

@@ -29,7 +29,7 @@ def at_most_once_tools(history: History) -> Iterator[Verdict]:
     names = {use.token: f" ({use.offered.name})" for use in history.tool_uses}
     for token, beacons in starts.items():
         if len(beacons) == 1:
-            yield passed()
+            yield passed(because=f"tool call {token}{names.get(token, '')} was started once")
             continue
         kills = [kill for kill in history.of(AgentKilled) if beacons[0].id < kill.id < beacons[-1].id]
         times = "twice" if len(beacons) == 2 else f"{len(beacons)} times"

@@ -90,7 +90,7 @@ def cause_told(history: History) -> Iterator[Verdict]:
 def _judge(turn: Turn, end: TurnEnded, causes: Sequence[_Cause]) -> Verdict:
     words = _words(end)
     if any(cause.told_in(words) for cause in causes):
-        return passed()
+        return passed(because=f"{turn}: its error names a cause that struck")
     if re.search(_OWN_TIMER, words, re.IGNORECASE):
         return nothing(f"{turn}: it ended by a time-out of its own")
     if not re.search(_ENGLISH, words, re.IGNORECASE) and not re.search(_A_CRASH, words):

@@ -22,4 +22,4 @@ def certificate_checked(history: History) -> Iterator[Verdict]:
         if shown.accepted:
             yield fail(f"the agent accepted a bad certificate of {shown.host}: {flaw}", (shown,))
         else:
-            yield passed()
+            yield passed(because=f"the bad certificate of {shown.host} was refused")

@@ -29,7 +29,7 @@ def cut_told(history: History) -> Iterator[Verdict]:
             says = f"the result of {name_of_call(use)} was cut to {carried[0].chars} characters"
             yield fail(f"{says}, and nothing in it says so", (use.done[0], following))
         elif any(it.signs is not None for it in carried):
-            yield passed()
+            yield passed(because=f"the result of {name_of_call(use)} shows no cut without a word")
 
 
 def _is_cut_silently(result: ToolResult) -> bool:

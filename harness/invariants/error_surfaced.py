@@ -29,4 +29,6 @@ def error_surfaced(history: History) -> Iterator[Verdict]:
             else:
                 yield inconclusive(f"{says}; its answers never carry the model's words", evidence)
         elif outcome.seen:
-            yield passed(f"{turn}: {outcome.remark}" if outcome.kind == "surfaced" and outcome.remark else "")
+            remark = f"{turn}: {outcome.remark}" if outcome.kind == "surfaced" and outcome.remark else ""
+            shown = f" in an error that its user sees: {outcome.how}" if outcome.kind == "surfaced" else ""
+            yield passed(remark, because=f"{turn} ended{shown}" if shown else f"{turn}: {outcome.kind}")

@@ -24,7 +24,8 @@ def exit_code_tells(history: History) -> Iterator[Verdict]:
         says = _wrong(turn, outcome_of(turn, history).kind)
         if says is None:
             continue
-        yield fail(f"{turn}: {says}", ends(turn)) if says else passed()
+        fits = passed(because=f"{turn}: its exit code or status fits its outcome")
+        yield fail(f"{turn}: {says}", ends(turn)) if says else fits
 
 
 def _wrong(turn: Turn, kind: str) -> str | None:

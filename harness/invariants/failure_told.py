@@ -91,7 +91,7 @@ def _of_a_failed_one(history: History, turn: Turn, use: ToolUse) -> Iterator[Ver
         says = f"{name_of_call(use)} failed with exit code {use.done[0].exit_code}, and nothing in its result says so"
         yield fail(says, (use.reply, use.done[0], following))
     else:
-        yield passed()
+        yield passed(because=f"the result of {name_of_call(use)} tells of its failure")
 
 
 def _of_our_host(history: History, use: ToolUse) -> bool:
@@ -129,7 +129,7 @@ def _of_a_stopped_one(history: History, turn: Turn, use: ToolUse) -> Iterator[Ve
         says = f"{name_of_call(use)} had not ended, and its result says nothing of that"
         yield fail(f"{says} ({carried[0].chars} characters)", (use.reply, began, following))
     elif any(it.prints_first for it in carried):
-        yield passed()
+        yield passed(because=f"the result of {name_of_call(use)} holds what it had printed")
 
 
 def _says_stopped(result: ToolResult) -> bool:
@@ -177,7 +177,7 @@ def _failed(last: Call) -> bool:
 
 def _told(failed: Sequence[SideCalls], following: RequestArrived, results: Sequence[ToolResult]) -> Verdict:
     if any(map(_tells_of_failure, results)):
-        return passed()
+        return passed(because="the result of the subagent says that it failed")
     last, chars = failed[0].calls[-1], min(it.chars for it in results)
     says = f"{failed[0].name} failed (call {last.number}), and no result in request {following.call} says so"
     return fail(f"{says} ({chars} characters)", (last.arrived, following))

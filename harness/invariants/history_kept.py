@@ -75,7 +75,7 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
     expected = {it.number for it in answered}
     lost = [call for call in calls if not expected & set(call.arrived.turns_seen)]
     if not lost:
-        yield passed()
+        yield passed(because=f"{turn}: its requests carry an earlier turn")
     elif any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < lost[0].arrived.id):
         yield nothing(f"{turn}: earlier turns may be gone because the provider refused a request as too long")
     elif not _summarized(history, answered[-1], lost[0]):
@@ -130,7 +130,7 @@ def _after_an_error(history: History, turn: Turn) -> Iterator[Verdict]:
     if failed is None or later is None or not ran:
         return
     if _knows(later, failed):
-        yield passed()
+        yield passed(because=f"{turn}: its first request carries {failed}, which had failed")
     elif not _summarized(history, failed, later):
         tools = ", ".join(it.token for it in ran)
         says = f"{failed} ended after tool call {tools} had run, and request {later.number} carries nothing of it"
@@ -150,7 +150,7 @@ def _after_an_abort(history: History, turn: Turn) -> Iterator[Verdict]:
     if not read and not began:
         return
     if _knows(later, stopped):
-        yield passed()
+        yield passed(because=f"{turn}: its first request carries {stopped}, which was stopped")
     elif not _summarized(history, stopped, later):
         what = f"words of request {read[-1].number} had come" if read else f"tool call {began[0].token} had begun"
         says = f"{stopped} was stopped when {what}, and request {later.number} carries nothing of it"

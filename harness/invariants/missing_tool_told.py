@@ -35,6 +35,6 @@ def _ran(history: History, use: ToolUse) -> bool:
 
 def _told(use: ToolUse) -> Verdict:
     if any(it.in_text or it.is_error or it.chars for it in carried_results(use)):
-        return passed()
+        return passed(because=f"{name_of_call(use)} names no tool, and its result is not empty")
     says = f"{name_of_call(use)}: there is no such tool, and its result is empty, as if it had run"
     return fail(says, (use.reply, *use.results[:1]))

@@ -28,7 +28,7 @@ def no_denied_calls(history: History) -> Iterator[Verdict]:
             asked |= dict.fromkeys(event.tokens, event)
         elif isinstance(event, BeaconSeen) and event.phase == "started" and event.token in asked:
             yield _judge(history, event, asked[event.token])
-    yield from (passed() for _ in denied(history))
+    yield from (passed(because=f"tool call {token} was denied") for token in denied(history))
 
 
 def denied(history: History) -> set[str]:
@@ -39,7 +39,7 @@ def denied(history: History) -> set[str]:
 
 def _judge(history: History, start: BeaconSeen, asked: PermissionAsked) -> Verdict:
     if asked.chosen.startswith("allow") or after_deadline(history, start):
-        return passed()
+        return passed(because=f"tool call {start.token} ran only after it was allowed")
     said = "denied it" if asked.chosen else "had not answered"
     waited_s = start.at_s - asked.at_s
     return fail(f"tool call {start.token} ran {waited_s:.1f} s after its user {said}", (asked, start))

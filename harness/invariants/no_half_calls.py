@@ -33,7 +33,7 @@ def no_half_calls(history: History) -> Iterator[Verdict]:
         sign = next((it for it in _signs(history, offered.token) if it.id > call.arrived.id), None)
         others = whole.get(offered.token, [])
         if sign is None or _came_late(call, sign) or any(other.arrived.id < sign.id for other in others):
-            yield passed()
+            yield passed(because=f"tool call {offered.token} arrived in part, and this part did not run")
         else:
             says = f"tool call {offered.token} ({offered.name}) ran, though only a part of it had arrived"
             yield fail(f"{says}{_words(sign, offered.token)}", (call.ended, sign))

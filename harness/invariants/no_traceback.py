@@ -39,7 +39,7 @@ def no_traceback(history: History) -> Iterator[Verdict]:
         if stack is not None:
             yield fail(f"{turn}: the error that its user sees is the stack of the program", ends(turn))
         else:
-            yield passed()
+            yield passed(because=f"{turn}: its error is no stack of the program")
 
 
 def _shown(end: TurnEnded) -> str:

@@ -31,7 +31,7 @@ def output_once(history: History) -> Iterator[Verdict]:
         if twice:
             yield fail(f"{turn}: its answer shows {twice}", ends(turn))
         else:
-            yield passed()
+            yield passed(because=f"{turn}: its answer shows each text once")
 
 
 def _twice(turn: Turn, shown: str) -> str:

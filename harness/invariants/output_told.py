@@ -31,7 +31,7 @@ def output_told(history: History) -> Iterator[Verdict]:
             says = f"{name_of_call(use)} ended well, and its result has nothing of what it printed"
             yield fail(f"{says} ({carried[0].chars} characters)", (use.done[0], following))
         elif any(it.prints_first is not None for it in carried):
-            yield passed()
+            yield passed(because=f"the result of {name_of_call(use)} has what it printed")
 
 
 def _has_nothing_of_it(result: ToolResult) -> bool:

@@ -55,7 +55,9 @@ def paid_call_bound(
             yield fail(says, requests(stuck))
         if calls_per_turn is not None and len(calls) > calls_per_turn:
             yield fail(f"{name}: {len(calls)} model requests, {calls_per_turn} allowed", requests(calls))
-        yield passed(_remark(name, len(streak), len(stuck)))
+        most = max((len(step.paid_calls) for step in turn.steps), default=0)
+        because = f"{name}: the most paid calls of one step: {most}, {1 + per_step} allowed"
+        yield passed(_remark(name, len(streak), len(stuck)), because=because)
 
     for turn in history.turns:
         yield from one(str(turn), judged(turn))

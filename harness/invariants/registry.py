@@ -150,7 +150,9 @@ def find(name: str) -> Invariant:
 def check(name: str, history: History, **parameters: Any) -> Verdict:
     """The verdict of one invariant on a sealed history; a check that crashes says `error`. Errors: InvariantError."""
     found = _checked(name, history, **parameters)
-    return replace(found, fix=find(name).fix) if found.status == "fail" else found
+    if found.status == "fail":
+        return replace(found, fix=find(name).fix)
+    return replace(found, because=find(name).doc) if found.status == "pass" and not found.because else found
 
 
 def _checked(name: str, history: History, **parameters: Any) -> Verdict:
@@ -182,6 +184,7 @@ def _first_evidence(verdict: Verdict) -> float:
 
 def _in_session(session: str, verdict: Verdict) -> Verdict:
     """The verdict with the name of its session, where it says something about it."""
-    if not verdict.says or verdict.status == "nothing":
+    if verdict.status == "nothing":
         return verdict
-    return replace(verdict, says=f"session {session}: {verdict.says}")
+    says, because = (f"session {session}: {words}" if words else "" for words in (verdict.says, verdict.because))
+    return replace(verdict, says=says, because=because)

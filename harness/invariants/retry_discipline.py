@@ -5,7 +5,7 @@ from itertools import pairwise
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import compacts, judged, requests
+from wedgehog.harness.invariants.scope import compacts, judged, requests, short_time
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -46,8 +46,20 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
                 yield from rule(history, same)
         for same in _repeated([call for call in judged(turn).calls if compacts(call)]):
             yield from _hopeless_summaries(same)
-        if any(not call.ok for call in calls):
-            yield passed()
+        if failed := [call for call in calls if not call.ok]:
+            yield passed(because=f"{turn}: {_retries(calls, failed)}")
+
+
+def _retries(calls: Sequence[Call], failed: Sequence[Call]) -> str:
+    """How many requests failed, and how soon the first one with the same body came after such a failure."""
+    waits = [
+        again.at_s - failed_s
+        for same in _repeated(calls)
+        for before, again in pairwise(same)
+        if (failed_s := _refused_s(before)) is not None and again.at_s >= failed_s
+    ]
+    soonest = f"; the shortest wait before a retry was {short_time(min(waits))}" if waits else "; none was sent again"
+    return f"{len(failed)} of {len(calls)} requests failed{soonest}"
 
 
 def _attempts(turn: Turn) -> Iterator[Verdict]:

@@ -54,7 +54,7 @@ def _is_judged(history: History, turn: Turn, later: Call) -> bool:
 
 def _judge(turn: Turn, done: list[ToolUse], later: Call) -> Verdict:
     if any(not it.token or it.token.startswith(f"{turn.number}.") for it in later.arrived.results):
-        return passed()
+        return passed(because=f"request {later.number} carries the tool results of {turn}")
     tools = ", ".join(use.token for use in done)
     says = f"request {later.number} carries the message of {turn}, and no result of its tool calls ({tools})"
     return fail(says, (*requests([later]), done[0].reply))

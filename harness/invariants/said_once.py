@@ -25,7 +25,7 @@ def said_once(history: History) -> Iterator[Verdict]:
         if doubled is not None:
             yield fail(f"{turn}: request {doubled.number} carries {_what(doubled)} twice", requests([doubled]))
         elif calls:
-            yield passed()
+            yield passed(because=f"{turn}: no request carries a message twice")
 
 
 def _what(doubled: Call) -> str:

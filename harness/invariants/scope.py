@@ -18,6 +18,8 @@ TurnEvent = TypeVar("TurnEvent", TokenAsked, ToolRefused)
 UNAUTHORIZED = 401
 REFUSED_FOR_CONTENT = 400
 REFUSED_FOR_SIZE = 413
+REASONS_SHOWN = 4
+"""Of a pass with many parts."""
 
 
 def over(turn: Turn) -> Event | None:
@@ -150,7 +152,10 @@ def together(findings: Iterable[Verdict]) -> Verdict:
         return nothing("; ".join(said)) if said else nothing()
     status = worst(found)
     if status == "pass":
-        return passed("; ".join(dict.fromkeys(finding.says for finding in found if finding.says)))
+        says = dict.fromkeys(finding.says for finding in found if finding.says)
+        because = list(dict.fromkeys(finding.because for finding in found if finding.because))
+        more = [f"and {len(because) - REASONS_SHOWN} more"] if len(because) > REASONS_SHOWN else []
+        return passed("; ".join(says), because="; ".join([*because[:REASONS_SHOWN], *more]))
     return next(finding for finding in found if finding.status == status)
 
 

@@ -27,4 +27,6 @@ def session_goes_on(history: History) -> Verdict:
         return fail(says, (*requests(stuck.main_calls), *ends(stuck)))
     answered = any(outcome_of(turn, history).kind == "answered" for turn in recoveries)
     refused = any(refused_for_content(call) for turn in history.turns for call in turn.main_calls)
-    return passed() if answered and refused else nothing("nothing was refused")
+    if not (answered and refused):
+        return nothing("nothing was refused")
+    return passed(because="a later message was answered after a refusal")

@@ -1,7 +1,7 @@
 """A session works on while another one of the same agent stalls, fails or dies."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from wedgehog.harness.invariants.overload import stopped_too_late, too_late
@@ -63,7 +63,7 @@ def _harmed(call: Call) -> bool:
 
 def _named(session: str, verdict: Verdict) -> Verdict:
     says = f"session {session}, which no fault struck: {verdict.says}" if verdict.says else ""
-    return Verdict(verdict.status, says, verdict.evidence, verdict.name, verdict.overload)
+    return replace(verdict, says=says)
 
 
 def _silent(session: History, turn: Turn) -> Iterator[Verdict]:
@@ -95,7 +95,7 @@ def _waited(history: History, turn: Turn, wait_s: float) -> Iterator[Verdict]:
         over_s = idle.seconds - history.frozen_s(idle.since.at_s, idle.until.at_s) - history.stretched(wait_s)
         other = _goes_on_after(idle, others)
         if over_s <= 0 or other is None:
-            yield passed()
+            yield passed(because=f"{turn} did not wait longer than allowed for another session")
             continue
         says = f"{turn} waited {idle.seconds:.1f} s {idle.what}, until {other.in_session} let it go on"
         since_s, until_s = idle.since.at_s, idle.until.at_s

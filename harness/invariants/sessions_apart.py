@@ -40,7 +40,7 @@ def _requests(turn: Turn, others: set[int], session_of: dict[int, str]) -> Itera
             whose = f"session {session_of[foreign[0]]} (turn {foreign[0]})"
             yield fail(f"request {call.number}, of {turn.in_session}, has words of {whose}", (call.arrived,))
         else:
-            yield passed()
+            yield passed(because=f"the requests of {turn.in_session} have no words of another session")
 
 
 def _turns_in(arrived: RequestArrived) -> set[int]:

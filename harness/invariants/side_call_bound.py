@@ -60,7 +60,7 @@ def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30)
     for side in side_calls(history):
         for step, calls in side.steps:
             yield from _one(f"step {step} of {side.name}", calls, 1 + per_step, attempts)
-        yield passed()
+        yield passed(because=f"requests of {side.name}: {len(side.calls)}")
 
 
 def _one(name: str, calls: Sequence[Call], paid: int, attempts: int) -> Iterator[Verdict]:
@@ -79,4 +79,4 @@ def within(history: History, kind: str, paid_calls: int | None, attempts: int | 
         yield from _one(side.name, side.calls, len(side.calls) if paid_calls is None else paid_calls, len(side.calls))
         for step, calls in side.steps:
             yield from _one(f"step {step} of {side.name}", calls, len(calls), attempts or len(calls))
-        yield passed()
+        yield passed(because=f"requests of {side.name}: {len(side.calls)}")

@@ -26,9 +26,11 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
             costs = [ledger.call(call.number).usd for call in paid]
             known = [usd for usd in costs if usd is not None]
             if len(known) < len(costs):
-                yield passed() if usd_per_turn is None else inconclusive(f"{turn}: a model has no known price")
+                unknown = f"{turn}: a model has no known price"
+                yield passed(because=unknown) if usd_per_turn is None else inconclusive(unknown)
             elif usd_per_turn is not None and float(sum(known)) > usd_per_turn:
-                says = f"{turn} cost ${float(sum(known)):.4f} in {len(paid)} paid calls, ${usd_per_turn:.4f} allowed"
+                spent = f"{turn} had a simulated cost of ${float(sum(known)):.4f} in {len(paid)} paid calls"
+                says = f"{spent}, ${usd_per_turn:.4f} allowed"
                 yield fail(says, requests(paid))
 
     if not any(call.paid for call in history.calls):
@@ -40,6 +42,6 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     number, usd = max(known, key=lambda it: it[1], default=(0, None))
     turn = next((it for it in history.turns if it.number == number), None)
     if usd is None or turn is None:
-        return passed()
+        return passed(because="no turn has a known cost")
     least = "at least " if history.is_cut_short(turn) else ""
-    return passed(f"the most expensive turn, {turn}, cost {least}${float(usd):.4f}")
+    return passed(f"the most expensive turn, {turn}, had a simulated cost of {least}${float(usd):.4f}")

@@ -38,7 +38,7 @@ def _judge(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> 
         span = {"over_s": end_s - late_s, "since_s": abort.at_s, "until_s": end_s}
         yield too_late(history, says, (abort, proof), **span)
     if not late:
-        yield passed()
+        yield passed(because=f"{turn}: nothing went on for more than {allowed_s:.1f} s after the abort")
 
 
 def _of_its_end(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> Iterator[Verdict]:

@@ -69,7 +69,7 @@ def _judge(turn: Turn, side: SideCalls, ended: Call, quoted: set[int]) -> Verdic
     if not later:
         return nothing(f"not judged: no main request followed the end of {side.name}")
     if any(ended.number in arrived.quotes for arrived in later):
-        return passed()
+        return passed(because=f"a later request carries what {side.name} returned")
     if any(ended.arrived.id < it.id < done for it in _main(turn.calls)):
         return nothing(f"not judged: the agent went on before {side.name} ended")
     says = f"{side.name} ended well in call {ended.number}, and no later main request of {turn} carries its words"

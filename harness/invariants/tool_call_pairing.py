@@ -23,4 +23,4 @@ def tool_call_pairing(history: History) -> Verdict:
             return fail(says, (call.arrived, call.refused))
     if not history.tool_uses and not any(call.arrived.results for call in calls):
         return nothing("no tool was called")
-    return passed()
+    return passed(because=f"requests: {len(calls)}; none was refused because its tool calls and results do not pair")

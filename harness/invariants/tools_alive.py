@@ -74,7 +74,7 @@ def _works(history: History, turn: Turn, use: ToolUse, tool: str) -> Verdict:
     if not any(_is_output(it) for it in carried_results(use)):
         says = f"{named} does not work: {name_of_call(use)} ran, and no request carries its output"
         return _dead(history, turn, says, evidence)
-    return passed()
+    return passed(because=f"{named} works: {name_of_call(use)} ran, and a request carries its output")
 
 
 def _dead(history: History, turn: Turn, says: str, evidence: Iterable[Event]) -> Verdict:
@@ -172,8 +172,10 @@ def _reached(history: History, use: ToolUse, following: RequestArrived) -> Verdi
     if other := next((it.prints for it in carried if it.prints), ""):
         says = f"request {following.call} has the output of tool call {other} in its place"
         return fail(f"{name_of_call(use)} ended well, and {says}", (use.reply, use.done[0], following))
-    if blocked(history, use, following) or any(map(_stands_for_output, carried)):
-        return passed()
+    if any(map(_stands_for_output, carried)):
+        return passed(because=f"the output of {name_of_call(use)} reached the model")
+    if blocked(history, use, following):
+        return passed(because=f"a fault may have blocked the result of {name_of_call(use)}")
     what = f"sends an error or nothing in its place ({carried[0].chars} characters)" if carried else "carries no result"
     says = f"{name_of_call(use)} ended well, and its output never reached the model: request {following.call} {what}"
     done: BeaconSeen = use.done[0]

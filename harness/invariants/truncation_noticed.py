@@ -36,7 +36,7 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
         elif cut and outcome.kind == "truncated":
             yield fail(f"{turn}: {outcome.how}", (*cut, *ends(turn)))
         elif cut and outcome.kind != "unfinished":
-            yield passed()
+            yield passed(because=f"{turn}: a reply was cut, and its part is not shown as an answer")
 
 
 def _lost_words(turn: Turn, history: History) -> list[str]:

@@ -36,7 +36,7 @@ def answered(history: History, turns: Iterable[Turn]) -> Iterator[Verdict]:
         if outcome.kind == "surfaced" and turn.number in signalled:
             continue
         if outcome.kind == "answered":
-            yield passed()
+            yield passed(because=f"{turn} was answered")
         elif ours := refused_by_us(turn.calls):
             yield inconclusive(f"{turn}: our validator refused a request, and not for tool call pairing", ours.evidence)
         elif not history.run.carries_nonces:

@@ -61,7 +61,7 @@ def _bill(calls: Sequence[Call], of: Callable[[Call], float]) -> _Bill:
 def _judge(turn: Turn, what: str, told: float, bill: _Bill, calls: Sequence[Call]) -> Verdict:
     share = USD_SHARE if what == "dollars" else TOKEN_SHARE
     if bill.least * (1 - share) <= told <= bill.most * (1 + share):
-        return passed()
+        return passed(because=f"{turn}: the {what} that it reports fit the bill")
     billed = bill.least if told < bill.least else bill.most
     says = f"{turn}: the agent says {_shown(told)} {what}, and its {len(calls)} paid calls took {_shown(billed)}"
     return fail(says, (*requests(calls), *([turn.end] if turn.end is not None else [])))

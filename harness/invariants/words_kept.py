@@ -69,7 +69,7 @@ def _in(history: History, said: Call, later: Call | None, where: str) -> Iterato
     if later is None or later.arrived.replies_seen is None or said.arrived.turn not in later.arrived.turns_seen:
         return
     if said.number in later.arrived.replies_seen:
-        yield passed()
+        yield passed(because=f"request {later.number} carries the words of request {said.number}")
     elif not called_beside(history, said.arrived.id, later.arrived.id):
         words = " ".join(said.ended.text_delivered.split())[:60] if said.ended else ""
         yield fail(f"the model's words in call {said.number} ({words}) are not in {where}", requests([said, later]))

@@ -30,6 +30,8 @@ class Verdict:
     """Whether a busy machine is the reason: on a quiet one it might be judged."""
     fix: str = ""
     """Of a violation: how to fix it."""
+    because: str = ""
+    """Of a pass: what shows that the invariant holds. It is no remark."""
 
     def named(self, name: str) -> "Verdict":
         """The same verdict with the name of its invariant."""
@@ -40,9 +42,9 @@ def _ids(events: "Iterable[Event]") -> tuple[int, ...]:
     return tuple(event.id for event in events)
 
 
-def passed(says: str = "") -> Verdict:
-    """The invariant holds; `says` may be a remark."""
-    return Verdict("pass", says)
+def passed(says: str = "", *, because: str = "") -> Verdict:
+    """The invariant holds; `says` may be a remark, `because` is what shows that it holds."""
+    return Verdict("pass", says, because=because)
 
 
 def nothing(says: str = NOTHING_TO_JUDGE) -> Verdict:

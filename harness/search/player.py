@@ -36,9 +36,9 @@ class Measures:
     silence: float = 0.0
 
     def __str__(self) -> str:
-        """`$0.0044, 3 paid calls, the longest turn took 12.5 s`."""
+        """`simulated cost $0.0044, 3 paid calls, the longest turn took 12.5 s`."""
         paid = "1 paid call" if self.calls == 1 else f"{self.calls:,} paid calls"
-        return f"${self.cost:.2g}, {paid}, the longest turn took {self.silence:.1f} s"
+        return f"simulated cost ${self.cost:.2g}, {paid}, the longest turn took {self.silence:.1f} s"
 
 
 class Behaviour(NamedTuple):

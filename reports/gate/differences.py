@@ -75,7 +75,8 @@ def unknown_costs(both: Iterable[Pair]) -> Iterator[Difference]:
     for agent, pairs in grouped(both, lambda pair: pair[1].agent).items():
         lost = [pair for pair in pairs if _is_lost(*pair)]
         if len(lost) > 1 and len(lost) == len(pairs):
-            says = f"the cost of {many(len(lost), 'result')} was known before and is unknown now: it is not compared"
+            of = f"the simulated cost of {many(len(lost), 'result')}"
+            says = f"{of} was known before and is unknown now: it is not compared"
             yield Difference(TOGETHER, agent, "maybe", says)
         else:
             yield from (_difference(*pair) for pair in lost)
@@ -86,5 +87,5 @@ def _is_lost(before: PlayedCell, after: PlayedCell) -> bool:
 
 
 def _difference(before: PlayedCell, after: PlayedCell) -> Difference:
-    says = f"cost {money(median(before.usd))} → unknown: it is not compared"
+    says = f"simulated cost {money(median(before.usd))} → unknown: it is not compared"
     return Difference(after.scenario, after.agent, "maybe", says)

@@ -100,9 +100,9 @@ def _time(
 QUANTITIES: Mapping[str, Quantity] = {
     "unanswered": _messages("messages without an answer", lambda it: it.unanswered),
     "paid_calls": _calls("paid calls", lambda it: it.paid_calls),
-    "usd": _cost("cost", lambda it: it.usd),
+    "usd": _cost("simulated cost", lambda it: it.usd),
     "recovery_calls": _calls("recovery calls", lambda it: it.recovery_calls),
-    "recovery_usd": _cost("recovery cost", lambda it: it.recovery_usd),
+    "recovery_usd": _cost("simulated recovery cost", lambda it: it.recovery_usd),
     "start_s": _time("start", lambda it: it.start_s, lambda it: it.start_least_s, together=True),
     "turn_s": _time("longest turn", lambda it: it.turn_s, lambda it: it.turn_least_s),
     "other_turns_s": _time(

@@ -45,6 +45,7 @@ BARS_SHOWN, ROWS_SHOWN, LINES_SHOWN = 60, 500, 60
 """The most bars of a family, rows of the numbers and lines of a comparison; summary.csv and summary.md hold all."""
 
 NUMBERS_NOTE = (
+    "No provider was paid: money is simulated, from tokens at list prices. "
     "Tokens billed: input and output. Delivered: output that reached the agent. The recovery message is not counted. "
     "Per minute: the 60 s with the most calls; if all calls took less than 60 s, their number divided by that time "
     f"({LEAST_S:g} s at least). Per answer: over all repeats, divided by the answered turns. Wasted: the share of the "
@@ -52,7 +53,7 @@ NUMBERS_NOTE = (
     "harness; those that only the agent's own files count are shown with its run."
 )
 _NUMBERS = (
-    *("paid calls", "refused", "tokens billed", "delivered", "cost", "calls took", "calls/min", "$/min"),
+    *("paid calls", "refused", "tokens billed", "delivered", "simulated cost", "calls took", "calls/min", "$/min"),
     *("$/answer", "tokens/answer", "wasted", "database"),
 )
 
@@ -166,7 +167,7 @@ class _Page:
         some = [row for row in spent if not row.agent.startswith(SINGLE_FIX)] or spent
         plots = [_bars(family, rows) for family, rows in grouped(some, lambda row: row.family).items()]
         note = tag("p", "Each family has a scale of its own.", class_="soft") if len(plots) > 1 else None
-        return tag("section", tag("h2", "What it cost"), note, tag("div", plots, class_="plots"))
+        return tag("section", tag("h2", "Paid calls and simulated cost"), note, tag("div", plots, class_="plots"))
 
     def _numbers(self) -> Markup | None:
         """What each agent spent and how long its user waited, by scenario, with the number of the incident's report."""
@@ -216,7 +217,7 @@ def _bars(family: str, rows: Sequence[RunRow]) -> tuple[Markup, Markup]:
     of = "" if family == NO_FAMILY else f": {family}"
     calls = [Bar(row.scenario, row.agent, row.paid_calls or 0.0, count_words(row, row.paid_calls)) for row in shown]
     dollars = [Bar(row.scenario, row.agent, row.cost_usd or 0.0, cost_words(row)) for row in shown]
-    return bars(f"Paid calls{of}", calls), bars(f"Money{of}", dollars)
+    return bars(f"Paid calls{of}", calls), bars(f"Simulated cost{of}", dollars)
 
 
 def _group(scenario: str, report_number: str) -> Markup:

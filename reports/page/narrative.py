@@ -125,7 +125,7 @@ class _Narrative:
             lasts = f"a prepaid {money(PREPAID_USD)} would last {PREPAID_USD / usd_per_min:.1f} min at this rate"
         else:
             lasts = f"this is real time, and the scenario's durations were divided by {scale:g}"
-        yield f"{_in_time(spent)}: {money(usd_per_min)} per minute; {lasts}."
+        yield f"{_in_time(spent)}: simulated cost {money(usd_per_min)} per minute; {lasts}."
 
     def cut_short(self) -> Iterator[str]:
         if self.history.cut_short:

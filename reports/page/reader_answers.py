@@ -156,7 +156,8 @@ class _Answers:
             least, usd = ("at least ", least_money) if self.history.cut_short else ("", money)
             yield (
                 f"{wire}: {least}{many(len(mine), 'paid call')}, {count(spent.total.tokens_billed)} tokens billed, "
-                f"{usd(spent.cost_usd)}: {'; '.join(self._model(it, mine) for it in models[:AT_MOST])}{more}."
+                f"simulated cost {usd(spent.cost_usd)}: "
+                f"{'; '.join(self._model(it, mine) for it in models[:AT_MOST])}{more}."
             )
 
     def _model(self, model: str, calls: Sequence[Call]) -> str:

@@ -149,7 +149,8 @@ class _PlayedRun:
         """The cost of the recovery message, which no other number contains."""
         calls = [call for turn in self.history.turns if turn.recovery for call in turn.calls]
         spent = ledger_of(self.history, calls)
-        return f"{many(spent.paid_calls, 'paid call')} more, {money(spent.cost_usd)}" if spent.paid_calls else ""
+        paid = many(spent.paid_calls, "paid call")
+        return f"{paid} more, simulated cost {money(spent.cost_usd)}" if spent.paid_calls else ""
 
     def _reported(self) -> Markup | None:
         """The number of the incident's report."""
@@ -264,9 +265,9 @@ def _named(title: str, names: Sequence[str]) -> Markup | None:
 
 
 def _why_and_fix(verdict: Verdict) -> object:
-    """The sentence of a verdict; for a violation, also how to fix it."""
+    """The sentence of a verdict; of a pass without one, why it holds; of a violation, also how to fix it."""
     if not verdict.fix:
-        return verdict.says
+        return verdict.says or verdict.because
     return tag("div", verdict.says, tag("p", tag("strong", "Fix: "), verdict.fix, class_="soft"))
 
 

@@ -183,7 +183,7 @@ def test_a_new_scenario_that_fails_counts_once(tmp_path):
     after.run(judgement("unclear", "mine", "inconclusive"), calls(1))
     said = compared(before.folder, after.folder).stdout.splitlines()
     assert said[-1] == "1 worse, 1 undecided, 1 of 1 common result alike"
-    assert [line for line in said if "late" in line] == [
+    assert [line for line in said if "late," in line] == [
         "✗ worse: late, mine: new, and failed 1 of 1: turn 1 took 9.0 s, 5.0 s allowed"
     ]
 
@@ -262,8 +262,8 @@ def test_agents_stand_side_by_side_in_the_report(two_agents):
     said = console.export_text()
     together = said[said.index("Side by side") : said.index("Not passed")]
     assert [line.strip() for line in together.splitlines()[1:] if line] == [
-        "first@1: passed 2 of 2 scenarios, 4 paid calls, $0.098, turns of 2.00 s",
-        "first@2: passed 1 of 2 scenarios, 4 paid calls, $0.098, turns of 10.0 s",
+        "first@1: passed 2 of 2 scenarios, 4 paid calls, simulated cost $0.098, turns of 2.00 s",
+        "first@2: passed 1 of 2 scenarios, 4 paid calls, simulated cost $0.098, turns of 10.0 s",
         "apart:",
         "first@1: passed 2 of 2, 2 paid, turn 1.00 s",
         "first@2: passed 1, failed 1 of 2, 2 paid, turn 9.00 s: turn 1 took 9.0 s, 5.0 s allowed",
@@ -291,7 +291,8 @@ def test_totals_say_that_undecided_scenarios_are_not_in_them():
         PlayedCell("b", "mine", {"error": 1}),
     ]
     assert list(total_lines(cells)) == [
-        "mine: passed 1 of 2 scenarios, 2 paid calls, $0.010, turns of 1.00 s, without 1 undecided scenario"
+        "mine: passed 1 of 2 scenarios, 2 paid calls, simulated cost $0.010, turns of 1.00 s, "
+        "without 1 undecided scenario"
     ]
 
 

@@ -71,7 +71,7 @@ def test_each_change_is_one_line_and_the_exit_code_is_1(result):
     assert list(gate_lines(result)) == [
         "✗ worse: flipped, mine: passed 3 of 3 → passed 2, failed 1 of 3: turn 1 took 9.0 s, 5.0 s allowed",
         "✗ worse: doubled, mine: paid calls 5 → 10, +100% (beyond the margin); "
-        "cost $0.123 → $0.246, +100% (beyond the margin)",
+        "simulated cost $0.123 → $0.246, +100% (beyond the margin)",
         "? undecided: unclear, mine: inconclusive 3 of 3: the fault never fired",
         "+ without a baseline: fresh, mine: no earlier result; now passed 3 of 3",
         "gate: 2 worse, 1 undecided, 1 without a baseline; 1 of 5 results as before",

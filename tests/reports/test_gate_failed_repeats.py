@@ -138,8 +138,8 @@ def test_a_cost_that_is_no_longer_known_is_not_as_before(cells):
     keys = [(f"s{number}", "a") for number in range(cells)]
     before = {key: PlayedCell(*key, {"passed": 3}, paid_calls=(1.0,) * 3, usd=(0.01,) * 3) for key in keys}
     after = {key: PlayedCell(*key, {"passed": 3}, paid_calls=(1.0,) * 3) for key in keys}
-    one = Difference("s0", "a", "maybe", "cost $0.010 → unknown: it is not compared")
-    every = "the cost of 3 results was known before and is unknown now: it is not compared"
+    one = Difference("s0", "a", "maybe", "simulated cost $0.010 → unknown: it is not compared")
+    every = "the simulated cost of 3 results was known before and is unknown now: it is not compared"
     assert differences(before, after) == [
         one if cells == 1 else Difference("all scenarios together", "a", "maybe", every)
     ]

@@ -36,7 +36,7 @@ def test_a_fix_is_never_worse_though_it_pays_for_what_the_dead_session_did_not(t
     result = gated(tmp_path, [(1, DEAD)] * 3, [(8, ())] * 3)
     assert list(gate_lines(result)) == [
         "~ not sure: s, mine: paid calls 1 → 8, +700% (beyond the margin, but it passes now); "
-        "cost $0.025 → $0.197, +700% (beyond the margin, but it passes now)",
+        "simulated cost $0.025 → $0.197, +700% (beyond the margin, but it passes now)",
         "✓ better: s, mine: failed 3 of 3 → passed 3 of 3",
         "gate: 1 not sure, 1 better; 0 of 1 result as before",
     ]

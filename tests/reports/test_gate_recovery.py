@@ -62,7 +62,7 @@ def test_a_recovery_that_costs_three_calls_where_it_cost_one_is_worse(tmp_path, 
     assert result.exit_code == 1
     (line,) = [line for line in gate_lines(result) if line.startswith("✗")]
     assert f"recovery calls 1 → 3, +200% ({why})" in line
-    assert f"recovery cost $0.025 → $0.074, +200% ({why})" in line
+    assert f"simulated recovery cost $0.025 → $0.074, +200% ({why})" in line
 
 
 def test_a_recovery_that_costs_fewer_calls_is_better(tmp_path):

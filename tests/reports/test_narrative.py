@@ -72,8 +72,8 @@ def test_a_storm_is_one_sentence_each_for_calls_retries_and_streak():
     said = told(storm(160, "buggy"))
     assert said.says("Step 1.1 had 160 attempts, 160 of them paid.")
     assert said.says("160 paid calls in a row delivered no output token (1.1.1 to 1.1.160).")
-    rate = "160 paid calls in 12.6 s: $18.72 per minute; a prepaid $10.00 would last 0.5 min at this rate."
-    assert said.says(rate)
+    rate = "160 paid calls in 12.6 s: simulated cost $18.72 per minute"
+    assert said.says(f"{rate}; a prepaid $10.00 would last 0.5 min at this rate.")
     assert len(said.sentences) == 5
 
 
@@ -182,10 +182,10 @@ def test_paid_calls_by_model_leave_out_the_recovery_message_as_the_headline_does
 @pytest.mark.parametrize(
     ("scale", "seconds", "says"),
     [
-        (1.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; a prepaid $10.00 would last 1.0 min at this rate."),
-        (60.0, 0.15, "160 paid calls in 24.0 s: $9.84 per minute; this is real time, and the scenario's durations"),
-        (1.0, 0.01, "160 paid calls in 1.60 s, counted as 10 s: $23.62 per minute; a prepaid $10.00"),
-        (1.0, 1.0, "In the most expensive 60 s: $1.48 per minute; a prepaid $10.00 would last 6.8 min at this rate."),
+        (1.0, 0.15, "160 paid calls in 24.0 s: simulated cost $9.84 per minute; a prepaid $10.00 would last 1.0 min"),
+        (60.0, 0.15, "160 paid calls in 24.0 s: simulated cost $9.84 per minute; this is real time, and the scenario"),
+        (1.0, 0.01, "160 paid calls in 1.60 s, counted as 10 s: simulated cost $23.62 per minute; a prepaid $10.00"),
+        (1.0, 1.0, "In the most expensive 60 s: simulated cost $1.48 per minute; a prepaid $10.00 would last 6.8 min"),
     ],
 )
 def test_a_rate_says_in_which_time_it_was_spent_and_by_which_clock(scale: float, seconds: float, says: str):

@@ -302,7 +302,8 @@ def test_an_agent_in_a_private_network_asked_for_no_other_host(campaign: Campaig
 def test_paid_calls_are_summed_by_provider_and_model(campaign: Campaign):
     """Without the recovery message, like every number of the scenario."""
     said = _list(campaign, storm(3, "a"))
-    assert "anthropic: 3 paid calls, 24,120 tokens billed, $0.074: claude-sonnet-4-6 3 calls, $0.074." in said
+    spent = "24,120 tokens billed, simulated cost $0.074: claude-sonnet-4-6 3 calls, $0.074."
+    assert f"anthropic: 3 paid calls, {spent}" in said
 
 
 def test_each_start_is_listed_and_what_is_not_known_is_said(campaign: Campaign):

@@ -161,9 +161,9 @@ def test_nothing_skipped_says_nothing_of_it(campaign):
 def test_a_minute_that_costs_much_is_told_for_every_agent_of_its_scenario(sample):
     """Only a scenario with a high cost per minute has the line; cells of the matrix are left out."""
     said = _printed(sample, 200)
-    (line,) = re.findall("highest cost per minute .*", said)
+    (line,) = re.findall("highest simulated cost per minute .*", said)
     storm_, fix = "buggy $18.72 (160 calls in 12.6 s)", "fixed $0.738 (5 calls in 0.37 s)"
-    assert line == f"highest cost per minute in stall-after-headers: {storm_}, {fix}"
+    assert line == f"highest simulated cost per minute in stall-after-headers: {storm_}, {fix}"
 
 
 def test_a_rate_of_a_faster_run_says_whose_clock_it_is(campaign):
@@ -190,6 +190,14 @@ def test_verbose_says_what_speaks_for_a_pass(campaign):
     assert "Passed" not in _printed(campaign.folder)
     _, _, passed = _printed(campaign.folder, verbose=True).partition("\nPassed\n")
     assert passed.startswith("  ✓ plain, mine\n    turn_answered pass: all 2 turns\n\n1 passed")
+
+
+def test_verbose_says_why_an_invariant_without_a_remark_passed(campaign):
+    """A reason is no remark: without `verbose` nothing shows it."""
+    sentences = (Verdict("pass", name="turn_answered", because="turn 1 was answered"),)
+    campaign.run(judgement("plain", "mine", "pass", "pass", verdicts=sentences), plain_run)
+    assert "turn 1 was answered" not in _printed(campaign.folder)
+    assert "turn_answered pass: turn 1 was answered" in _printed(campaign.folder, verbose=True)
 
 
 def test_a_known_failure_says_its_reason(campaign):

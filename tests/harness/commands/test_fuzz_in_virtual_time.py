@@ -136,7 +136,8 @@ def test_the_greatest_scenario_of_a_search_is_shown_and_saved(tmp_path: Path, we
     """It is no failure, and plays as it was found."""
     agent(tmp_path, "pass")
     done = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "25", "--worst", "silence")
-    said = re.search(r"greatest silence: \$[\d.e-]+, \d paid calls?, the longest turn took (\d+\.\d) s", done.stdout)
+    measures = r"simulated cost \$[\d.e-]+, \d paid calls?, the longest turn took (\d+\.\d) s"
+    said = re.search(f"greatest silence: {measures}", done.stdout)
     assert done.returncode == 0 and said is not None and float(said[1]) >= 10, done.stdout + done.stderr
     assert "play it: wedgehog run fuzz/mine/greatest-silence.yaml --agent mine.yaml" in done.stdout
     played = wedgehog("run", "fuzz/mine/greatest-silence.yaml", "--agent", "mine.yaml", "--world", "sim")

@@ -8,7 +8,7 @@ import pytest
 from wedgehog.harness import invariants
 from wedgehog.harness.invariants import InvariantError, check, find, invariant, known, registry
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, passed
+from wedgehog.harness.record.verdict import Verdict, nothing, passed
 from wedgehog.harness.testing import HistoryBuilder
 
 
@@ -127,6 +127,18 @@ def test_a_check_that_crashes_is_an_error_that_says_so():
     assert (verdict.status, verdict.name) == ("error", "crashing")
     assert verdict.says.startswith("the check crashing itself failed in test_registry.py, line ")
     assert verdict.says.endswith(": ZeroDivisionError: division by zero")
+
+
+@pytest.mark.usefixtures("a_registry_of_its_own")
+def test_an_invariant_without_words_of_its_own_passes_because_of_its_rule():
+    """As one of a plugin that only says `passed()`."""
+
+    @invariant("without_words")
+    def without_words(history: History) -> Verdict:
+        """There is a history."""
+        return passed() if history.events is not None else nothing()
+
+    assert check("without_words", HistoryBuilder().seal()).because == "There is a history."
 
 
 def test_a_verdict_bears_its_invariants_name():
