@@ -91,9 +91,11 @@ def compare(
 
 def read_for_gate(path: Path | None) -> "Baseline | None":
     """The baseline after `--baseline`; ValueError before anything is played."""
+    if path is None:
+        return None
     from wedgehog.reports.gate.baseline import read_baseline
 
-    return read_baseline(path) if path is not None else None
+    return read_baseline(path)
 
 
 def gate_code(folder: Path, known: "Baseline", *, quiet: bool = False) -> int:

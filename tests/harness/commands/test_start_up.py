@@ -44,7 +44,7 @@ EXTRA = ("matplotlib", "numpy", "pandas", "pyarrow")
 """What `pip install wedgehog` does not bring, and the commands below do without."""
 
 COMMANDS = (
-    "run endless-loop -k sends-again --world sim --out runs",
+    "run endless-loop -k sends-again --world sim --out runs --repeat 5",
     "check runs/latest",
     "baseline runs/latest --into baseline.json",
     "compare baseline.json runs/latest",
@@ -87,3 +87,9 @@ def test_a_list_of_runs_starts_without_what_plays_them():
     """`run --dry-run` needs the options of a campaign, and neither its provider nor the simulated world."""
     modules = imported("import wedgehog.harness.run.campaign_options")
     assert not modules & {*DEAR, "wedgehog.fake_llm.server", "wedgehog.harness.sim.world"}
+
+
+def test_a_run_without_a_baseline_starts_without_the_gate():
+    """It takes as long to import as the whole report."""
+    modules = imported("from wedgehog.harness.commands.cli_gate import read_for_gate; read_for_gate(None)")
+    assert "wedgehog.harness.commands.cli_gate" in modules and "wedgehog.reports.gate" not in modules
