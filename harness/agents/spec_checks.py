@@ -32,6 +32,7 @@ def contradictions(spec: AgentKeys) -> Iterator[_Problem]:
     yield from _tool_host(spec)
     yield from _hosts(spec)
     yield from _links(spec)
+    yield from _port(spec)
     yield from _models(spec)
     yield from _bad_templates(spec)
 
@@ -133,6 +134,12 @@ def _links(spec: AgentKeys) -> Iterator[_Problem]:
         for variable in () if isinstance(link.env, str) else link.env:
             if variable in spec.env:
                 yield ("links", name, "env", variable), f"{variable} is also in the spec's `env`"
+
+
+def _port(spec: AgentKeys) -> Iterator[_Problem]:
+    """A service that we start is asked at a port that only we know."""
+    if spec.http and spec.http.start and "port" not in template_names(spec):
+        yield ("http", "start"), "no key contains {port}: write it where the service takes its port, here or in `env`"
 
 
 def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -3,7 +3,7 @@
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.known_runtimes import known
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
+from wedgehog.harness.commands.check_hints import noted, question, unended
 from wedgehog.harness.commands.console import CheckFinding, LineProgress
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.error_words import plain
@@ -31,13 +32,23 @@ REFUSED = "key-refused.yaml"
 SHOWN, SHORTEST = 80, 6
 
 
-async def check(agent: AgentSpec, network: Mode, keep: Path | None = None) -> list[CheckFinding]:
-    """Play the agent's control run and return the findings. Raises the errors of a campaign."""
+def _silent(note: str) -> None:
+    """Where nobody reads notes."""
+
+
+async def check(
+    agent: AgentSpec, network: Mode, keep: Path | None = None, say: Callable[[str], None] = _silent
+) -> list[CheckFinding]:
+    """Play the agent's control run and return the findings. Raises the errors of a campaign.
+
+    `say` gets a note if the agent does nothing for long.
+    """
     with tempfile.TemporaryDirectory() if keep is None else contextlib.nullcontext(str(keep)) as out:
         progress = LineProgress(1, Console(quiet=True))
         campaign = Campaign([], Options(Path(out), network), progress, progress.say)
         async with campaign.opened([agent]) as playing:
-            facts = await playing.control(agent)
+            with noted(agent, say):
+                facts = await playing.control(agent)
             played = campaign.store.folder / "control" / f"{agent.family}-{agent.name}" / "history.jsonl"
             if not played.exists():
                 return [CheckFinding(False, facts.says)]
@@ -81,6 +92,7 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     stream = "streamed" if call.arrived.stream else "not streamed"
     yield CheckFinding(True, f"a message was answered: {call.arrived.wire}, {stream}, model {call.arrived.model!r}")
     yield CheckFinding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
+    yield from unended(agent, history)
     yield from list(_lost_words(agent, history)) or [*_finish(agent, facts, history), *_later(facts, history)]
     background = [call for turn in history.turns for call in turn.calls if not call.main]
     if background or facts.background:
@@ -93,7 +105,7 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
 def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
     """Return why the first message was not answered; for a known runtime, suggest to install it again."""
     if agent.installed_as not in known() or not agent.runtime or history.calls:
-        return facts.says
+        return f"{facts.says} If it does: {question(agent)}" if not history.calls and question(agent) else facts.says
     says = facts.says.removeprefix(f"{agent.path}: ").rstrip(".")
     again = f"wedgehog agents install {agent.installed_as}@{agent.version} --again"
     return f"{says}. If its installation is broken: {again}"

@@ -81,7 +81,7 @@ def check(
 
     with user_mistakes():
         agent = named_agent(spec)
-        findings = asyncio.run(look(agent, network, keep))
+        findings = asyncio.run(look(agent, network, keep, lambda note: err.print(note, markup=False)))
     report(findings)
 
 

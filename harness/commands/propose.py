@@ -16,10 +16,10 @@ from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.source_talk import (
     QUESTIONS,
     lines_of,
+    on_port,
     prompt_of,
     route_of,
     runs_when_imported,
-    takes_a_port,
     takes_arguments,
 )
 from wedgehog.harness.commands.watch import source_files
@@ -40,7 +40,7 @@ SERVICES: Final = {
     "FastAPI": "python -m uvicorn --app-dir . {module}:{app} --port {{port}}",
     "Flask": "python -m flask --app {file} run --port {{port}}",
 }
-ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "run", "index", "repl")
+ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "server", "service", "run", "index", "repl")
 """The usual names of the file that starts an agent, the likeliest first."""
 ENVIRONMENTS: Final = (".venv", "venv")
 """The usual names of the folder of a project's own environment."""
@@ -68,7 +68,7 @@ def propose(folder: Path) -> Proposal:
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
     kind, command, because = next(_starts(project, sources, folder), (Proposal.kind, None, ""))
-    tree = _parsed(sources[Path(because)]) if kind in _TALKS else None
+    tree = _parsed(sources[Path(because)]) if kind in _TALKS and because.endswith(".py") else None
     talks = _TALKS[kind](tree) if tree else {}
     return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), talks)
 
@@ -120,7 +120,8 @@ def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> 
         if _rank(path) < len(ENTRIES) and path in trees:
             yield from _program(path.as_posix(), text, trees[path])
         if _rank(path) < len(ENTRIES) and path.suffix in (".js", ".mjs"):
-            yield "command", f"node {path.as_posix()} {{message}}", str(path)
+            served = on_port(text, f"node {path.as_posix()}")
+            yield "http" if served else "command", served or f"node {path.as_posix()} {{message}}", str(path)
     for path, tree in trees.items():
         if lines_of(tree):
             yield "lines", f"python {path.as_posix()}", str(path)
@@ -131,8 +132,8 @@ def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> 
 
 def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind, str, str]]:
     """Yield how a file with a usual name is started: as a service, at a prompt, or with the message as an argument."""
-    if takes_a_port(text):
-        yield "http", f"python {file} --port {{port}}", file
+    if served := on_port(text, f"python {file}"):
+        yield "http", served, file
     if lines_of(tree) and not (prompt_of(tree) and takes_arguments(text)):
         yield "lines", f"python {file}", file
     if "__main__" in text or takes_arguments(text):

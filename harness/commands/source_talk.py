@@ -28,7 +28,12 @@ def lines_of(tree: ast.Module) -> dict[str, object]:
 
 
 def route_of(tree: ast.Module) -> dict[str, object]:
-    """The keys beside `start` of a service of FastAPI or Flask: where it takes messages, and its answer; else empty."""
+    """The keys beside `start` of a service: where it takes messages, and its answer; empty if the source shows none."""
+    return _route_of_an_app(tree) or _route_of_a_handler(tree)
+
+
+def _route_of_an_app(tree: ast.Module) -> dict[str, object]:
+    """Of FastAPI or Flask."""
     routes = [(path, verb, it) for it in _functions(tree) for path, verb in _routes(it)]
     for path, verb, function in routes:
         asked = _likeliest(QUESTIONS, _fields(function, tree) or _read(function, _bodies(function)))
@@ -44,6 +49,40 @@ def route_of(tree: ast.Module) -> dict[str, object]:
             **({"answer": f"json:{said}"} if said else {}),
         }
     return {}
+
+
+def _route_of_a_handler(tree: ast.Module) -> dict[str, object]:
+    """Of the standard library's `http.server`."""
+    handlers = {it.name: it for it in _functions(tree)}
+    posted = handlers.get("do_POST")
+    if posted is None:
+        return {}
+    parsed = {name for it in _calls(posted) if _called(it) in ("loads", "load") for name in _names_given(posted, it)}
+    asked = _likeliest(QUESTIONS, _read(posted, parsed) | _read_at_once(posted))
+    if not asked:
+        return {}
+    said = _likeliest(ANSWERS, {key for it in _calls(tree) if _called(it) == "dumps" for key in _written(it)})
+    alive = next((path for path in _paths(handlers.get("do_GET")) if _HEALTH.search(path)), "")
+    return {
+        **({"ready": alive} if alive else {}),
+        "url": next(_paths(posted), "/"),
+        "body": {asked: "{message}"},
+        **({"answer": f"json:{said}"} if said else {}),
+    }
+
+
+def _read_at_once(tree: ast.AST) -> set[str]:
+    """The keys of `loads(…)["key"]` and `loads(…).get("key")`."""
+    loads = {ast.unparse(it) for it in _calls(tree) if _called(it) in ("loads", "load")}
+    return _read(tree, loads)
+
+
+def _paths(handler: ast.AST | None) -> Iterator[str]:
+    """The paths that a handler compares `self.path` with."""
+    for node in ast.walk(handler) if handler is not None else ():
+        if isinstance(node, ast.Compare) and ast.unparse(node.left) == "self.path":
+            words = (it for it in ast.walk(node) if isinstance(it, ast.Constant) and isinstance(it.value, str))
+            yield from (str(it.value) for it in words if str(it.value).startswith("/"))
 
 
 def _likeliest(words: tuple[str, ...], found: set[str]) -> str:
@@ -126,14 +165,21 @@ def _fields(function: ast.FunctionDef | ast.AsyncFunctionDef, tree: ast.Module) 
 
 
 _OWN_PORT = re.compile(r"['\"]--port['\"]")
-_SERVES = re.compile(r"\bserve_forever\(|\brun_app\(|\buvicorn\.run\(|\.run\(.*\bport=|\bstart_server\(")
+_PORT_VARIABLE = re.compile(r"\b(?:environ(?:\.get\(|\[)|getenv\()\s*['\"]PORT['\"]|\bprocess\.env\.PORT\b")
+_SERVES = re.compile(
+    r"\bserve_forever\(|\brun_app\(|\buvicorn\.run\(|\.run\(.*\bport=|\bstart_server\(|\bserve\(|\.listen\("
+)
 _ARGUMENTS = re.compile(r"\bsys\.argv\b|^\s*(?:from|import) (?:argparse|click|typer|fire)\b", re.MULTILINE)
 _BLOCKS = ("serve_forever", "run_forever", "run_app", "parse_args", "mainloop")
 
 
-def takes_a_port(text: str) -> bool:
-    """Whether the program is a server with an option for its port."""
-    return bool(_OWN_PORT.search(text) and _SERVES.search(text))
+def on_port(text: str, command: str) -> str:
+    """A server's command line with its port, as an option or the variable PORT; empty if the source shows neither."""
+    if not _SERVES.search(text):
+        return ""
+    if _OWN_PORT.search(text):
+        return f"{command} --port {{port}}"
+    return f"PORT={{port}} {command}" if _PORT_VARIABLE.search(text) else ""
 
 
 def takes_arguments(text: str) -> bool:

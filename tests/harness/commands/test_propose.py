@@ -21,6 +21,27 @@ parser.add_argument("--port", type=int)
 http.server.HTTPServer(("", parser.parse_args().port), Handler).serve_forever()
 """
 
+BY_VARIABLE = """
+import json, os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/healthz":
+            self.reply({"state": "fine"})
+    def do_POST(self):
+        if self.path != "/ask":
+            return self.send_error(404)
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.wfile.write(json.dumps({"reply": model(body["text"])["message"]}).encode())
+HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+"""
+AT_ANY_PATH = """
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.say(answer(json.load(self.rfile).get("message")))
+HTTPServer(("", int(os.getenv("PORT", "8000"))), Handler).serve_forever()
+"""
+
 JSON_LINES = """
 import json, sys
 for line in sys.stdin:
@@ -103,6 +124,9 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"repl__py": REPL}, "lines", "python repl.py"),
         ({"main__py": f"def main():\n    {REPL}\n{MAIN}"}, "lines", "python main.py"),
         ({"app__py": SERVICE}, "http", "python app.py --port {port}"),
+        ({"server__py": BY_VARIABLE}, "http", "PORT={port} python server.py"),
+        ({"index__js": "http.createServer(f).listen(process.env.PORT)"}, "http", "PORT={port} node index.js"),
+        ({"agent__py": f"port = os.environ['PORT']\n{MAIN}"}, "command", "python agent.py {message}"),
         ({"loop__py": JSON_LINES}, "lines", "python loop.py"),
         ({"core__py": "def _hidden(message): ...\nasync def reply(message, *, key): ..."}, "callable", "core.py:reply"),
     ],
@@ -180,6 +204,8 @@ def test_a_program_of_json_lines_shows_its_messages_and_answers(tmp_path: Path, 
             "app = FastAPI()\n@app.post('/say')\ndef say(body: dict): return model(body['message'])",
             {"url": "/say", "body": {"message": "{message}"}},
         ),
+        (BY_VARIABLE, {"ready": "/healthz", "url": "/ask", "body": {"text": "{message}"}, "answer": "json:reply"}),
+        (AT_ANY_PATH, {"url": "/", "body": {"message": "{message}"}}),
     ],
 )
 def test_a_service_shows_where_it_takes_a_message(tmp_path: Path, code: str, talks: dict[str, object]):

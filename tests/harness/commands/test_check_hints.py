@@ -1,0 +1,62 @@
+"""What is asked about a spec whose agent makes `wedgehog agents check` wait."""
+
+import asyncio
+
+import pytest
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.commands import check_hints
+from wedgehog.harness.commands.check_hints import noted, question, unended
+from wedgehog.harness.testing import HistoryBuilder
+
+COMMAND = {"command": ["a", "{message}"]}
+LINES = {"lines": {"start": ["a"], "send": {"text": "{message}"}, "done": '"reply":'}}
+SERVICE = {"http": {"start": ["a", "{port}"], "url": "/ask", "body": "{message}"}}
+
+
+def agent(keys: dict[str, object]) -> AgentSpec:
+    return AgentSpec.model_validate({"name": "mine", "wire": "ollama", **keys})
+
+
+@pytest.mark.parametrize(
+    ("keys", "asked"),
+    [
+        (LINES, """does it understand {"text": "{message}"} (`send`), and does the last line of its answer fit"""),
+        (SERVICE, "does the service listen on {port}, and are `url` and `body` right?"),
+        (COMMAND, ""),
+    ],
+)
+def test_the_question_names_the_keys_of_the_agents_kind(keys: dict[str, object], asked: str):
+    assert question(agent(keys)).startswith(asked) and bool(question(agent(keys))) is bool(asked)
+
+
+async def test_a_long_wait_is_said_once(monkeypatch: pytest.MonkeyPatch):
+    """With the time that a first request may take."""
+    monkeypatch.setattr(check_hints, "NOTE_AFTER_S", 0.0)
+    said: list[str] = []
+    with noted(agent(SERVICE), said.append):
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert len(said) == 1
+    assert "the first request may take 60 s: does the service listen on {port}" in said[0]
+
+
+async def test_a_short_one_is_not_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(check_hints, "NOTE_AFTER_S", 0.0)
+    said: list[str] = []
+    with noted(agent(SERVICE), said.append):
+        pass
+    await asyncio.sleep(0)
+    assert said == []
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_an_answered_turn_that_does_not_end_is_a_finding(ends: bool):
+    """A turn of two minutes looks like success otherwise."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    if not ends:
+        tell.deadline(bound_s=120)
+    said = [it.says.partition(": does")[0] for it in unended(agent(LINES), tell.end().seal())]
+    assert said == ([] if ends else ["turn 1: answered, but it did not end within 120 s"])
