@@ -30,6 +30,7 @@ from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.commands.watch import watch
 
 if TYPE_CHECKING:
+    from wedgehog.harness.record.judgement import Judgement
     from wedgehog.harness.run.campaign import Campaign
     from wedgehog.harness.run.campaign_options import Options
     from wedgehog.harness.run.plan import Resumed
@@ -120,7 +121,8 @@ def run(
 ) -> None:
     """Play scenarios against agents, and judge.
 
-    Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run.
+    Exit code: 0 all as expected (or passed), 1 a run failed, 2 bad usage, 3 an error or inconclusive run,
+    or an agent that played no scenario.
     With --baseline: 0 nothing is worse, 1 a result is worse, 3 nothing is worse and a run is not decided.
     """
     from wedgehog.harness.run.campaign_options import Options, usual_jobs
@@ -185,7 +187,6 @@ def play_campaign(
 ) -> NoReturn:
     """Play a campaign, print its report and exit with its code, or with that of the gate."""
     from wedgehog.harness.agents.missing import check_agents
-    from wedgehog.harness.run.exit_code import exit_code
     from wedgehog.reports.facts import keep_facts
 
     check_agents(entry.agent for entry in entries)
@@ -196,10 +197,20 @@ def play_campaign(
         stopped = f"interrupted; the report covers the finished runs; {go_on}"
         interrupted = run_until_stopped(campaign.play(), stopped)
     print_reports(campaign.store.folder, output)
-    code = exit_code(campaign.judgements)
+    code = _code(campaign.judgements)
     if known is not None:
         code = gate_code(campaign.store.folder, known, quiet=output.as_json)
     raise typer.Exit(INTERRUPTED if interrupted else code)
+
+
+def _code(judgements: Sequence["Judgement"]) -> int:
+    """The exit code of a campaign; names each agent that played nothing, because that is no pass."""
+    from wedgehog.harness.run.exit_code import UNCLEAR, exit_code, never_played
+
+    unplayed = never_played(judgements)
+    for agent, reason in unplayed.items():
+        err.print(f"wedgehog: {agent} played no scenario: {reason}", markup=False)
+    return exit_code(judgements) or (UNCLEAR if unplayed else 0)
 
 
 def _campaign(cluster: str | None) -> "Callable[..., Campaign]":
@@ -247,7 +258,9 @@ def check(
         lost = print_reports(campaign, Output(verbose=verbose), parquet=parquet).unfinished
     if known is not None:
         raise typer.Exit(gate_code(campaign, known))
-    raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread or (lost and folder == campaign) else 0))
+    if folder == campaign:
+        raise typer.Exit(_code(judgements) or (UNCLEAR if unread or lost else 0))
+    raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
 
 
 def replay(

@@ -7,7 +7,7 @@ from wedgehog.harness.record.judgement import Judgement
 FAILED = 1
 """The exit code if a run failed."""
 UNCLEAR = 3
-"""The exit code if no run failed, and at least one is an error or inconclusive."""
+"""The exit code if no run failed, and at least one is an error or inconclusive, or an agent played nothing."""
 
 
 def exit_code(judgements: Sequence[Judgement]) -> int:
@@ -16,6 +16,18 @@ def exit_code(judgements: Sequence[Judgement]) -> int:
     counted = [j for j in judgements if j not in known and not (j.matrix_only or j.skipped)]
     states = [_counts_as(judgement) for judgement in counted]
     return FAILED if "fail" in states else UNCLEAR if "unclear" in states else 0
+
+
+def never_played(judgements: Sequence[Judgement]) -> dict[str, str]:
+    """The agents whose runs were all skipped, each with the first reason.
+
+    Not a specimen of which its scenarios expect a verdict: it may need what this system does not have.
+    """
+    reasons: dict[str, list[str]] = {}
+    for judgement in judgements:
+        if not judgement.matrix_only:
+            reasons.setdefault(judgement.agent, []).append("" if judgement.expected else judgement.skipped)
+    return {agent: skipped[0] for agent, skipped in reasons.items() if all(skipped)}
 
 
 def _counts_as(judgement: Judgement) -> str:

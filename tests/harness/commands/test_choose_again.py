@@ -92,3 +92,15 @@ def test_what_excludes_each_other_is_said(wedgehog: Wedgehog, words: tuple[str, 
     """One line and exit code 2."""
     ran = wedgehog(*words)
     assert ran.exit_code == 2 and said in ran.stderr
+
+
+def test_an_agent_that_played_nothing_is_no_pass(wedgehog: Wedgehog, tmp_path: Path):
+    """As where a package is missing that its hosts need: a CI would be green for ever."""
+    model = [{"tool": "shell", "args": {"command": "ls"}}, {"text": "Done {nonce}"}]
+    needs = {"name": "needs", "why": "It needs a tool.", "turns": [{"user": "Go on.", "model": model}]}
+    (tmp_path / "needs.yaml").write_text(yaml.safe_dump(needs))
+    ran = wedgehog("needs.yaml", "-a", "mine.yaml")
+    assert ran.exit_code == 3
+    assert "wedgehog: mine played no scenario: the agent advertises no tool shell" in ran.stderr
+    assert CliRunner().invoke(app, ["check", "runs/latest"]).exit_code == 3
+    assert wedgehog("needs.yaml", "well.yaml", "-a", "mine.yaml").exit_code == 0

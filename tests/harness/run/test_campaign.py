@@ -24,7 +24,7 @@ from wedgehog.harness.run import skip_reasons
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.exit_code import exit_code
+from wedgehog.harness.run.exit_code import exit_code, never_played
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import judge_again, read_inputs, stored_agent
 from wedgehog.harness.scenario.scenario_file import load_scenario
@@ -103,6 +103,16 @@ def test_of_several_runs_a_failure_weighs_most(verdicts: list[Any], code: int):
 def test_a_known_failure_excuses_no_other_run_that_looks_the_same():
     """Only runs that carry the reason are left out."""
     assert exit_code([one("fail", known="issue 7"), one("fail")]) == 1
+
+
+def test_an_agent_whose_runs_were_all_skipped_is_named():
+    """Nothing was judged, and that is no pass; a specimen whose scenarios expect a verdict is excused."""
+    skipped = one("nothing", skipped="no certificates")
+    part = [skipped, one("pass")]
+    expected = replace(skipped, expected="pass")
+    assert never_played([skipped, skipped]) == {skipped.agent: "no certificates"}
+    assert never_played(part) == never_played([expected]) == never_played([]) == {}
+    assert list(never_played([*part, replace(skipped, agent="other")])) == ["other"]
 
 
 # ---- what is kept, on a small campaign of real runs
