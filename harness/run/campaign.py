@@ -205,6 +205,7 @@ class Campaign:
             judgement = in_virtual_time(judgement, history, took_s) if self._simulates else judgement
         return replace(
             judgement,
+            world=self.options.world,
             repeat=entry.repeat,
             matrix_only=entry.matrix_only,
             replay=self._replay(store.folder),

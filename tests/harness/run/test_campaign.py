@@ -375,6 +375,19 @@ async def test_a_scenario_that_does_not_apply_is_skipped_with_its_reason(entry: 
     assert judge_again(folder) == judgement
 
 
+@pytest.mark.parametrize(("answers", "verdict"), [("return message", "nothing"), ("raise OSError", "error")])
+async def test_what_is_not_played_is_of_the_campaigns_world(entry: Any, tmp_path: Path, answers: str, verdict: str):
+    """The gate takes the world from the first run of a campaign, and compares no times of two worlds."""
+    (tmp_path / "function.py").write_text(f"async def answer(message):\n    {answers}\n")
+    spec = tmp_path / "function.yaml"
+    spec.write_text("{name: mine, wire: anthropic, callable: 'function.py:answer'}")
+    kill = {"link": "agent", "at": {"turn": 1, "step": 1}, "do": "kill"}
+    given = entry(faults=[kill] if verdict == "nothing" else [])
+    campaign, _ = await played(tmp_path / "runs", replace(given, agent=load_spec(spec)), world="sim")
+    (judgement,) = campaign.judgements
+    assert (judgement.verdict, judgement.world) == (verdict, "sim"), judgement.says
+
+
 async def test_an_agent_that_cannot_be_run_on_this_system_is_skipped_and_never_started(
     entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
