@@ -9,6 +9,7 @@ of them has the false alarms that it states, beside a test of the other result t
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 from wedgehog.reports.gate.levels import of_two_levels
@@ -50,18 +51,23 @@ def alike_repeats(pairs: Iterable[Pair], *, better: bool) -> Iterator[AlikeRepea
             yield AlikeRepeats(*passed, doubt=_of_answers(*passed, better=better))
         if both_failed:
             of = "failed repeats" if _passed(before) or _passed(after) else ""
-            doubt = _of_violations(before, after, better=better)
-            yield AlikeRepeats(_only_failed(before), _only_failed(after), of, doubt, failed=True)
+            failed = _only_failed(before), _only_failed(after)
+            fewer = _of_answers(*failed, better=True) if better else ""
+            doubt = fewer or _of_violations(before, after, better=better)
+            yield AlikeRepeats(*failed, of, doubt, failed=True)
         if not both_passed and not both_failed and before.decided and after.decided:
             yield AlikeRepeats(before, after, doubt=_of_results(before, after, better=better))
 
 
 def _of_answers(before: PlayedCell, after: PlayedCell, *, better: bool) -> str:
-    """An answer costs more than an error in its place, and takes longer; so less is not better, nor is more worse."""
+    """An answer costs more than an error in its place, and takes longer; so less is not better, nor is more worse.
+
+    Some repeats that answer less are enough to doubt what is saved. To excuse what is worse, all must answer more.
+    """
     if not before.unanswered or not after.unanswered:
         return ""
     if better:
-        return "it answers fewer messages now" if min(after.unanswered) > max(before.unanswered) else ""
+        return "it answers fewer messages now" if fmean(after.unanswered) > fmean(before.unanswered) else ""
     return "it answers more messages now" if max(after.unanswered) < min(before.unanswered) else ""
 
 

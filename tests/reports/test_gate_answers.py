@@ -72,6 +72,24 @@ def test_an_agent_that_no_longer_answers_is_worse_though_each_run_passes(tmp_pat
     ]
 
 
+def test_an_agent_that_answers_less_is_not_better_by_what_it_saves_though_one_repeat_answers(tmp_path):
+    """Nine of ten repeats end in an error after the first of two calls."""
+    sides = played(tmp_path / "a", 10, answers), played(tmp_path / "b", 9, gives_up)
+    sides[1].run(judgement(NAMES[0], "mine", repeat=10), answers)
+    result = gate(sides[1].folder, kept(sides[0], tmp_path))
+    assert [it.kind for it in result.found] == ["worse"]
+
+
+def test_failed_repeats_that_answer_less_are_not_better_by_what_they_save(tmp_path):
+    """Both sides fail by the same violation; now no message is answered."""
+    sides = Campaign(tmp_path / "a"), Campaign(tmp_path / "b")
+    for side, tell in zip(sides, (answers, gives_up), strict=True):
+        for repeat in range(1, 11):
+            side.run(judgement(NAMES[0], "mine", "fail", violated=("retry_discipline",), repeat=repeat), tell)
+    result = gate(sides[1].folder, kept(sides[0], tmp_path))
+    assert [it.kind for it in result.found] == ["worse"]
+
+
 def test_few_repeats_decide_by_all_scenarios_together(tmp_path):
     """Each alone only warns."""
     result = gated(tmp_path, 3, [answers] * 4, [gives_up] * 4)
