@@ -93,14 +93,20 @@ def _columns(history: History) -> dict[str, Any]:
 
 
 def times(history: History) -> Iterator[tuple[str, float]]:
-    """Each measured time of a run: its measure, and seconds of real (or virtual) time."""
+    """Each measured time of a run: its measure, and seconds of real (or virtual) time.
+
+    What belongs to the recovery message counts only as recovery.
+    """
     for call in history.played_calls:
         if call.ended is not None and call.ended.first_byte_s is not None:
             yield "first byte", call.ended.first_byte_s
         taken_s = took_s(call)
         if taken_s is not None:
             yield "call", taken_s
-    yield from (("tool", run.done.at_s - run.began.at_s) for run in tool_runs(history) if run.done is not None)
+    recoveries = {turn.number for turn in history.turns if turn.recovery}
+    for run in tool_runs(history):
+        if run.done is not None and run.use.turn not in recoveries:
+            yield "tool", run.done.at_s - run.began.at_s
     played = (turn for turn in history.turns if not turn.recovery)
     yield from (("turn", turn.duration_s) for turn in played if turn.duration_s is not None)
     failed = first_error(history)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from wedgehog.harness.record.events.call import ToolCallOffered
+from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports import write_folder
 from wedgehog.reports.call_attributes import call_rows
@@ -18,7 +20,7 @@ from wedgehog.reports.latency import MEASURES, LatencyRow, TimesKey, latency, ti
 from wedgehog.reports.page import distributions
 from wedgehog.reports.rows import table
 
-from .conftest import Campaign, Telling, dangling, judgement, plain_run, storm, storm_judgement
+from .conftest import NONCE, Campaign, Telling, dangling, judgement, plain_run, storm, storm_judgement
 
 
 def _took(seconds: float):
@@ -79,6 +81,26 @@ def test_a_tool_is_timed_from_its_start_to_its_end(campaign):
     """One of two commands ended."""
     campaign.run(judgement("s", "a"), dangling)
     assert _found(campaign)["tool"].count == 1
+
+
+def _has_a_tool_in_its_recovery(telling: Telling) -> None:
+    """Each of two messages has one command; the second message is the recovery."""
+    telling.start("s", "a")
+    for turn, kind in ((1, "user"), (2, "recovery")):
+        telling.message(turn, kind=kind)
+        call, token = telling.request(turn), f"{turn}.1.1"
+        telling.accept(call)
+        telling.whole(call, stop="tool", tool_calls=(ToolCallOffered(token, "shell", True),), blocks_delivered=1)
+        telling.history.add(BeaconSeen(token=token, phase="started"))
+        telling.later(1.0).history.add(BeaconSeen(token=token, phase="done"))
+        telling.end(turn, f"{NONCE}{turn}")
+
+
+def test_a_command_of_the_recovery_message_is_no_tool_of_the_scenario(campaign):
+    """Nor is its call, and its turn is a recovery."""
+    campaign.run(judgement("s", "a"), _has_a_tool_in_its_recovery)
+    counts = {name: row.count for name, row in _found(campaign).items()}
+    assert counts == {"call": 1, "tool": 1, "turn": 1, "recovery": 1}
 
 
 def test_money_per_answer_and_what_was_wasted(campaign):
