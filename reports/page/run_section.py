@@ -127,7 +127,7 @@ class _PlayedRun:
         parts = [
             ("paid calls", count_words(said, said.paid_calls), ", ".join(part for part in (refused, took) if part)),
             ("tokens billed", count_words(said, said.tokens_billed, brief), f"{delivered} delivered"),
-            ("cost", cost_words(said), peak),
+            ("simulated cost", cost_words(said), peak),
             ("turn", seconds(said.turn_s), ""),
             ("first error", seconds(said.first_error_s), self._first_error()),
             ("recovery", seconds(said.recovery_s), self._recovery()),
