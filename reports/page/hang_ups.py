@@ -96,18 +96,21 @@ def _of_silent(
     waits = [_waits_s(call) for call in mine]
     tells = [place(call) for call, (whole_s, quiet_s) in zip(mine, waits, strict=True) if quiet_s < ALIKE * whole_s]
     calls = f"call {place(mine[0])}" if len(mine) == 1 else f"{len(mine):,} calls"
-    yield (
-        f"The agent hung up on {calls} {_range(whole for whole, _ in waits)} after the request, and "
-        f"{_range(quiet for _, quiet in waits)} after the last byte of a body that arrived."
+    bodies = [quiet for call, (_, quiet) in zip(mine, waits, strict=True) if _has_body(call)]
+    since = f", and {_range(bodies)} after the last byte of a body that arrived" if bodies else ""
+    empty = (
+        f"; no byte of a body had arrived{_in_some(len(mine) - len(bodies), mine)}" if len(bodies) < len(mine) else ""
     )
+    yield f"The agent hung up on {calls} {_range(whole for whole, _ in waits)} after the request{since}{empty}."
     if tells:
         yield f"The two times differ in {named(tells)}: compare them with its timers."
         return
     longest_s = max(whole_s for whole_s, _ in waits)
     told = next((it for it in others if _outlives(it.call, it.time_scale, longest_s, scale)), None)
     if told is None:
+        alike = "Both times are alike" if bodies else "It had waited for the first byte"
         yield (
-            "Both times are alike, so either kind of timer fits this run; a reply that trickles tells them apart, and "
+            f"{alike}, so either kind of timer fits this run; a reply that trickles tells them apart, and "
             "no other run of this agent on this page has such a reply that was open for longer."
         )
     else:
@@ -164,6 +167,15 @@ def _range(waits: Iterable[float]) -> str:
     found = list(waits)
     shortest, longest = seconds(min(found)), seconds(max(found))
     return shortest if shortest == longest else f"{shortest} to {longest}"
+
+
+def _has_body(call: Call) -> bool:
+    """Whether a byte of the reply's body arrived."""
+    return call.ended is not None and bool(call.ended.bytes_delivered)
+
+
+def _in_some(empty: int, mine: Sequence[Call]) -> str:
+    return "" if empty == len(mine) else f" in {empty:,} of them"
 
 
 def _last_byte_s(call: Call) -> float:
