@@ -158,7 +158,7 @@ class MaxTokens(ReplyFault):
     least one character is always lost.
     """
 
-    chars: Annotated[int, Field(ge=0)] = 20
+    chars: Annotated[int, Field(ge=0, examples=[20, 0, 5])] = 20
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply, stopped in the middle."""

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall
 from wedgehog.fake_llm.usage import arguments
@@ -123,7 +125,7 @@ class EndlessTools(ReplyFault):
     on_script: ClassVar[bool] = True
     repeats_on_later_steps: ClassVar[bool] = True
     needs_call: ClassVar[bool] = True
-    distinct: bool = True
+    distinct: Annotated[bool, Field(examples=[True, False])] = True
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """One more call of the same tool, under a new id."""

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.capabilities import Capabilities
-from wedgehog.harness.search.cells import Cell, cells
+from wedgehog.harness.search.cells import Cell, cells, drawn_fault, kinds_of
 from wedgehog.harness.search.corpus import Finding, fault_names
+from wedgehog.harness.search.draw import SimplestChoices
 from wedgehog.harness.search.drawn_scenario import Drawn, items
 from wedgehog.harness.search.explore import Explorer, OverError
 from wedgehog.harness.search.fault_order import Alone, FaultOrder, Planned, Where
@@ -262,3 +264,10 @@ def test_equal_seeds_draw_equal_stories_in_every_process():
         done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
         said.append(done.stdout)
     assert said[0] == said[1] and "cut" in said[0]
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("max_tokens", [20, 0]), ("endless_tools", [True, False])])
+def test_the_usual_kind_of_a_fault_is_tried_first(name: str, kinds: list[int]):
+    """An agent that shows a part of a cut reply may notice an empty one, and one that ends equal calls no others."""
+    (drawn,) = drawn_fault(SimplestChoices(), registered()[name])[name].values()
+    assert [drawn, kinds_of(name)] == [kinds[0], kinds]
