@@ -16,7 +16,7 @@ from wedgehog.harness.agents.runtime_install import as_version, place_of
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec_checks import contradictions, template_names
 from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys, AgentKind
-from wedgehog.harness.agents.templates import expand
+from wedgehog.harness.agents.templates import expand, written_in
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario import document
 from wedgehog.harness.scenario.document import BadFileError
@@ -39,8 +39,13 @@ class AgentSpec(AgentKeys):
 
     @property
     def says_it_resumes(self) -> bool:
-        """Whether it has a command of its own for the next message of a session."""
-        return self.resume is not None and self.resume != self.command
+        """Whether its user names the session with each message, or has a command of its own for the next one."""
+        named = any(name == "session" for _, name in written_in([self.command, self._sent_over_http]))
+        return named or self.acp is not None or (self.resume is not None and self.resume != self.command)
+
+    @property
+    def _sent_over_http(self) -> object:
+        return None if self.http is None else [self.http.url, self.http.headers, self.http.body]
 
     @property
     def path(self) -> Path:

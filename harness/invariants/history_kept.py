@@ -29,9 +29,10 @@ def history_kept(history: History) -> Iterator[Verdict]:
 
     An agent that starts a new conversation after an error answers, but its user must explain everything again. Judged
     on accepted requests of turns that follow an answered one. The agent must have carried a turn before, in this run or
-    in its control run, or its spec must have a `resume` of its own. A background call in between may have made a
-    summary; where the model gave one, the request must have words of such calls. An agent may drop earlier turns after
-    the provider refused a request for its length.
+    in its control run, or its spec must promise a session: a `resume` of its own, `acp`, or `{session}` in `command` or
+    `http`. Then its requests must show the messages as they are. A background call in between may have made a summary;
+    where the model gave one, the request must have words of such calls. An agent may drop earlier turns after the
+    provider refused a request for its length.
 
     After an error or a kill, the next turn carries something of the failed turn in which a tool's result was sent: its
     message, its result, or a reply. A model that does not know that the tool ran runs it again. Not judged where the
@@ -71,6 +72,9 @@ def _carries(history: History, until: Turn) -> bool:
 def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[Verdict]:
     calls = [call for call in main_calls_of(turn) if call.paid]
     if not calls:
+        return
+    if not any(_has(turn, call) for call in calls):
+        yield nothing(f"{turn}: its requests do not carry its own message as it is")
         return
     expected = {it.number for it in answered}
     lost = [call for call in calls if not expected & set(call.arrived.turns_seen)]

@@ -179,7 +179,7 @@ class Campaign:
         return judgement
 
     async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
-        scenario, agent = as_far_as(entry.scenario, control), entry.agent
+        scenario, agent = as_far_as(entry.scenario, entry.agent, control), entry.agent
         seed = self.options.seed + entry.repeat - 1
         common = self._common(entry)
         keep_inputs(store, entry, control, seed, common)

@@ -60,13 +60,19 @@ def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
 FIRST_TURN_ONLY = "only its first turn was played: the agent does not continue a session"
 
 
-def as_far_as(scenario: Scenario, control: ControlFacts) -> Scenario:
+def _goes_on(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> bool:
+    """Whether several turns can be played: the control run continued its session, or nothing fails and it must."""
+    promised = spec.says_it_resumes and "session" in scenario.tags and not scenario.faults
+    return control.resumes or promised
+
+
+def as_far_as(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
     """The scenario as far as an agent can play it: without a session its first turn, if all faults are there.
 
     Not where another turn is part of what is judged: it is given during the first one, or the scenario names what must
     hold.
     """
-    alone = len(scenario.turns) < 2 or control.resumes or not control.passed
+    alone = len(scenario.turns) < 2 or _goes_on(scenario, spec, control) or not control.passed
     elsewhere = any(it.at.turn != 1 for it in scenario.faults) or any(it.during is not None for it in scenario.turns)
     elsewhere = elsewhere or "sessions" in scenario.needs
     if alone or elsewhere or scenario.session is not None or scenario.expect or any(scenario.invariants.values()):
@@ -134,7 +140,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         control.no_tool_turn: bool(control.no_tool_turn)
         and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),
         "the spec says that a turn ends sooner than this reply does (limits: turn_s)": _ends_before(scenario, spec),
-        "the agent does not continue a session": len(scenario.turns) > len(scenario.sessions) and not control.resumes,
+        "the agent does not continue a session": len(scenario.turns) > len(scenario.sessions)
+        and not _goes_on(scenario, spec, control),
         "all sessions of a service are one process, which a fault on processes would hit (http)": (
             {"sessions", "processes"} <= needs and spec.kind == "http"
         ),

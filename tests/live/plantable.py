@@ -1,7 +1,7 @@
 """A correct agent with a place for each of its bugs: `plantable.py BUG URL SESSION TOOL_URL MESSAGE`.
 
 BUG is `none`, or names of bugs with a comma between them; real reports are about each of them. TOOL_URL may be `-`.
-`model=NAME` among them is no bug, but the model that its user chooses.
+`model=NAME` among them is no bug, but the model that its user chooses, and `session=NAME` is the name of the session.
 Anthropic's wire, streamed; its session is a file of lines.
 """
 
@@ -62,7 +62,8 @@ class Session:
         own = f"{model()}-" if "each-model-its-own-session" in BUGS else ""
         self.path = Path(folder) / f"{own}messages.jsonl"
         self.messages: list[Message] = []
-        lines = self.path.read_bytes().split(b"\n") if self.path.exists() else []
+        found = self.path.exists() and "begins-again" not in BUGS
+        lines = self.path.read_bytes().split(b"\n") if found else []
         for line in lines:
             if line and "torn-line-is-fatal" in BUGS:
                 self.messages.append(json.loads(line))

@@ -97,6 +97,7 @@ def _pairs(planted: dict[str, tuple[str, set[str]]]) -> set[tuple[str, str]]:
     return {(scenario, bugs) for scenario in planted for bugs in ("none", planted[scenario][0])}
 
 
+GOES_ON = "next-message-goes-on"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
     ("abort-in-mid-thought", "thinks"),
@@ -104,6 +105,7 @@ MORE = {
     ("reply-takes-minutes", "no-total-timer"),
     ("reply-takes-minutes", "none"),
     ("model-switched-in-a-session", "none"),
+    *((GOES_ON, bugs) for bugs in ("none", "named", "named,begins-again", "begins-again")),
     *((scenario, bugs) for scenario, (safe, strict) in SWITCHED.items() for bugs in ("switches", safe, strict)),
     ("error-in-stream-after-tool", "tells-usage"),
     ("error-in-stream-after-tool", "tells-usage,counts-the-last-reply"),
@@ -140,6 +142,7 @@ def _entry(folder: Path, scenario: str, bugs: str, *, with_tools: bool) -> Entry
     path = folder / f"{bugs.replace(',', '-')}{'-tools' * with_tools}.yaml"
     tool_url = "{tool_url}" if with_tools else "-"
     agent, words = Path(__file__).with_name("plantable.py"), bugs.replace("switches", "model={model}")
+    words = words.replace("named", "session={session}")
     spec = SPEC.format(name=path.stem, bugs=words, agent=agent, tool_url=tool_url)
     spec += "tools: http\n" * with_tools + TELLS * ("tells-usage" in bugs) + MODELS * ("switches" in bugs)
     path.write_text(spec)
@@ -235,6 +238,13 @@ def test_another_model_must_take_the_conversation_over_and_not_its_thoughts(simu
     assert _strict(simulated, thought, "switches-thinks") == ("pass", set())
     assert _safe(simulated, thought, "switches-thinks-keeps-foreign-thoughts") == ("fail", {"turn_answered"})
     assert _safe(simulated, gone, "switches-a-dead-model-stays") == ("fail", {"session_recovers"})
+
+
+def test_a_session_that_begins_again_without_a_failure_is_red_at_strict_where_the_spec_names_it(simulated: Found):
+    """Without a name nobody has promised a session, and the scenario is skipped."""
+    assert [_strict(simulated, GOES_ON, it) for it in ("none", "named")] == [("pass", set())] * 2
+    assert _strict(simulated, GOES_ON, "named-begins-again") == ("pass", {"history_kept"})
+    assert simulated[GOES_ON, "begins-again"].skipped == "the agent does not continue a session"
 
 
 def test_a_count_of_the_last_reply_alone_is_red_at_level_strict(simulated: Found):

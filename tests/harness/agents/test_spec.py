@@ -232,3 +232,24 @@ def test_a_template_of_no_timer_is_a_mistake(tmp_path: Path):
         tmp_path, f"""{HEAD}command: [x, "{{idle_s}}", "{{message}}"]\ntimeouts: [{{name: total, s: 4}}]\n"""
     )
     assert "unknown template '{idle_s}'" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "promised"),
+    [
+        ("command: [a, '{session}', '{message}']", True),
+        ("command: [a, '{session_dir}', '{message}']", False),
+        ("command: [a, '{message}']\nresume: [a, --continue, '{message}']", True),
+        ("command: [a, '{message}']\nenv: {TRACE: '{session}'}", False),
+        ("http: {start: [a, '{port}'], url: /, body: {id: '{session}', text: '{message}'}, answer: json:a}", True),
+        ("http: {start: [a, '{port}', '{session}'], url: /, body: {text: '{message}'}, answer: json:a}", False),
+        ("acp: {start: [a]}", True),
+        ("lines: {start: [a], done: x}", False),
+        ("callable: a:b", False),
+    ],
+)
+def test_a_spec_promises_a_session_where_a_message_names_it(tmp_path: Path, words: str, promised: bool):
+    """A folder for sessions is no promise, nor is a name that only the process gets: each message may stand alone."""
+    path = tmp_path / "a.yaml"
+    path.write_text(f"{HEAD}{words}\n")
+    assert load_spec(path).says_it_resumes is promised

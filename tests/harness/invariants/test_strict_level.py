@@ -66,6 +66,14 @@ def test_an_agent_that_carried_its_control_run_and_forgets_here_is_red():
     assert check("history_kept", tell.seal()).status == "fail"
 
 
+def test_requests_that_do_not_show_their_own_message_say_nothing_of_earlier_ones():
+    """The agent puts messages into words of its own, or keeps what it has heard as facts."""
+    tell = HistoryBuilder(resumes=True)
+    _answered(tell, sees=())
+    _answered(tell, sees=())
+    assert check("history_kept", tell.seal()).status == "nothing"
+
+
 @pytest.mark.parametrize(
     ("status", "message", "verdict"),
     [

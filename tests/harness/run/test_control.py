@@ -438,7 +438,27 @@ TWO = [{"user": "x", "model": [{"text": "a {nonce}"}]}, {"user": "y", "model": [
 def test_without_a_session_the_first_turn_is_played_alone(words: dict[str, Any], resumes: bool, turns: int):
     """Where all faults are there, and no bound is about the others; a fault in a later turn skips it as before."""
     story, facts = scenario(turns=TWO, **words), ControlFacts(True, resumes=resumes)
-    played = as_far_as(story, facts)
+    played = as_far_as(story, agent(), facts)
     assert len(played.turns) == turns
     skipped = why_skipped(played, agent(), facts)
     assert skipped == ("the agent does not continue a session" if turns == 2 and not resumes else "")
+
+
+@pytest.mark.parametrize(
+    ("words", "spec", "turns"),
+    [
+        ({"tags": ["session"]}, {"command": ["a", "{session}", "{message}"]}, 2),
+        ({"tags": ["session"]}, {"command": ["a"], "resume": ["a", "--continue"]}, 2),
+        ({"tags": ["session"]}, {}, 1),
+        ({}, {"command": ["a", "{session}", "{message}"]}, 1),
+        ({"tags": ["session"], "faults": [{"do": {"status": 500}}]}, {"command": ["a", "{session}"]}, 1),
+    ],
+)
+def test_a_promised_session_is_played_whole_where_the_scenario_is_about_it(
+    words: dict[str, Any], spec: dict[str, Any], turns: int
+):
+    """Though the control run did not continue it: that is what the scenario finds. With a fault it is as before."""
+    story, facts = scenario(turns=TWO, **words), ControlFacts(True)
+    played = as_far_as(story, agent(**spec), facts)
+    assert len(played.turns) == turns
+    assert why_skipped(played, agent(**spec), facts) == ""
