@@ -9,14 +9,17 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import hypothesis
 import psutil
 import pytest
 from xdist.remote import Producer
+from xdist.workermanage import WorkerController
 
 from tests.spread import Spread, give_way
 
@@ -42,6 +45,8 @@ TOOLS = (
 """What tool servers, their clients and agents of tests import."""
 SIMULATED = ("wedgehog.harness.run.plugins", "wedgehog.harness.run.runner", "wedgehog.harness.agents.sim_callable")
 """What the process of the simulated runs imports."""
+SHARED = pytest.StashKey[contextlib.ExitStack]()
+PYTHONS = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,9 +57,29 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("unhurried")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Spread | None:
     """With `--dist loadfile`, a file goes to a worker that suits it."""
     return Spread(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """All workers share the processes from which theirs are forked: importing takes seconds of each."""
+    shared = config.stash[SHARED] = contextlib.ExitStack()
+    folder = Path(shared.enter_context(tempfile.TemporaryDirectory(prefix="warm-")))
+    config.stash[PYTHONS] = {name: shared.enter_context(python(folder / name)) for name, python in WARM.items()}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """A worker is told of them."""
+    node.workerinput["pythons"] = node.config.stash[PYTHONS]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """They end with the run."""
+    config.stash.get(SHARED, contextlib.ExitStack()).close()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -165,9 +190,9 @@ def drawings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def simulating_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def simulating_python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A `python` for the process that plays simulated runs, forked from one that has imported what it needs."""
-    with warm(tmp_path_factory.mktemp("warm-sim"), SIMULATED, PYTHONHASHSEED="0") as python:
+    with _warm_python("simulating", request.config, tmp_path_factory) as python:
         yield python
 
 
@@ -180,19 +205,30 @@ def fork_server(simulating_python: str) -> Iterator[ForkServer]:
 
 
 @pytest.fixture(scope="session")
-def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def warm_python(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A `python` for programs that use the `mcp` package; their processes are forked from one that has imported it."""
     pytest.importorskip("mcp")
-    with warm(tmp_path_factory.mktemp("warm"), TOOLS) as python:
+    with _warm_python("tools", request.config, tmp_path_factory) as python:
         yield python
 
 
 @contextlib.contextmanager
+def _warm_python(name: str, config: pytest.Config, folders: pytest.TempPathFactory) -> Iterator[str]:
+    """The one that all workers share, or one for this process alone where it is no worker."""
+    if shared := getattr(config, "workerinput", {}).get("pythons"):
+        yield shared[name]
+    else:
+        with WARM[name](folders.mktemp("warm")) as python:
+            yield python
+
+
+@contextlib.contextmanager
 def warm(folder: Path, modules: Sequence[str], **environment: str) -> Iterator[str]:
-    """A `python` whose processes are forked from one that has imported the modules."""
+    """A `python` whose processes are forked from one that imports the modules once."""
     if not hasattr(os, "pidfd_open"):
         yield sys.executable
         return
+    folder.mkdir(exist_ok=True)
     here = Path(__file__).parent
     server = [sys.executable, "-P", str(here / "warm_python.py"), str(folder / "socket"), *modules]
     start = [sys.executable, "-S", "-I", str(here / "warm_start.py"), str(folder / "socket")]
@@ -202,6 +238,9 @@ def warm(folder: Path, modules: Sequence[str], **environment: str) -> Iterator[s
     with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env) as process:
         assert process.stdout and process.stdout.readline() == b"ready\n"
         yield str(folder / "python")
+
+
+WARM = {"simulating": partial(warm, modules=SIMULATED, PYTHONHASHSEED="0"), "tools": partial(warm, modules=TOOLS)}
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The process that forks commands for the tests."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -32,3 +33,11 @@ def test_a_command_without_an_end_is_given_up(tmp_path: Path, fork_server: ForkS
     with pytest.raises(subprocess.TimeoutExpired):
         fork_server.run(["serve", "--script", "script.yaml"], tmp_path, environment, timeout_s=1)
     assert fork_server.run(["--version"], tmp_path, environment).returncode == 0
+
+
+def test_a_program_of_a_warm_python_gives_way_as_who_starts_it(tmp_path: Path, simulating_python: str):
+    """That process is shared by the workers that give way and those that do not."""
+    printed = "os.nice(0), 'wedgehog.harness.run.runner' in sys.modules"
+    (tmp_path / "program.py").write_text(f"import os, sys; print({printed})")
+    argv = ["nice", "-n", "3", simulating_python, str(tmp_path / "program.py")]
+    assert subprocess.check_output(argv, text=True) == f"{os.nice(0) + 3} True\n"

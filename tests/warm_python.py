@@ -2,11 +2,14 @@
 
 Importing them takes a second of each process. `warm_start.py` asks for a program, and ends as that ends:
 
-    {"words": ["agent.py", "Hello"], "folder": "/…", "environment": {"PATH": "/…", …}}      with three open files
+    {"words": ["agent.py", "Hello"], "folder": "/…", "environment": {"PATH": "/…", …}, "niceness": 0}
 
-The program's process has these files, the folder and the environment; one more process waits for it, and kills it and
-its process group when `warm_start.py` is killed. What tests must not need of such a program: its environment in /proc,
-the process group of `warm_start.py`.
+with three open files.
+
+The modules are imported when the first program is asked for: all workers of a run of the suite share this process. The
+program's process has these files, the folder, the environment and the niceness of who asks; one more process waits for
+it, and kills it and its process group when `warm_start.py` is killed. What tests must not need of such a program: its
+environment in /proc, the process group of `warm_start.py`.
 """
 
 import contextlib
@@ -24,19 +27,28 @@ from typing import Any
 LONGEST_REQUEST_BYTES = 2**18
 
 
-def serve(path: str) -> list[str]:
+def serve(path: str, modules: list[str]) -> list[str]:
     """Fork two processes for each request, until standard input ends; return in the program's, with its words."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         listening.bind(path)
         listening.listen()
         print("ready", flush=True)
-        gc.freeze()
         while sys.stdin not in select.select([sys.stdin, listening], [], [])[0]:
             with listening.accept()[0] as asking:
+                warm(modules)
                 if not os.fork():
                     return forked(asking)
             reap()
     os._exit(0)
+
+
+def warm(modules: list[str]) -> None:
+    """Import the modules, unless that is done."""
+    if modules:
+        for module in modules:
+            importlib.import_module(module)
+        modules.clear()
+        gc.freeze()
 
 
 def reap() -> None:
@@ -86,6 +98,7 @@ def become(told: dict[str, Any], files: list[int]) -> list[str]:
         os.dup2(file, number)
         os.close(file)
     os.chdir(told["folder"])
+    os.setpriority(os.PRIO_PROCESS, 0, told["niceness"])
     os.environ.clear()
     os.environ.update(told["environment"])
     return list(told["words"])
@@ -104,6 +117,4 @@ def run(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    for module in sys.argv[2:]:
-        importlib.import_module(module)
-    run(serve(sys.argv[1]))
+    run(serve(sys.argv[1], sys.argv[2:]))

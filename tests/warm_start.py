@@ -14,6 +14,7 @@ PASSED_ON = (signal.SIGINT, signal.SIGTERM)
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
     server.connect(sys.argv[1])
     told = {"words": sys.argv[2:], "folder": os.getcwd(), "environment": dict(os.environ)}  # noqa: PTH109
+    told["niceness"] = os.getpriority(os.PRIO_PROCESS, 0)
     socket.send_fds(server, [json.dumps(told).encode()], [0, 1, 2])
     os.closerange(0, 3)  # the program has them now, and may close them
     for passed_on in PASSED_ON:
