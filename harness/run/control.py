@@ -177,10 +177,12 @@ def _why(history: History) -> str:
     limited = next((call.limited for call in calls if call.limited), "")
     if limited and (outcome.kind == "truncated" or not any(call.ok for call in turn.calls)):
         return f"{limited}: let the agent allow more"
-    return _no_answer(turn, outcome)
+    return _no_answer(turn, outcome, history.first(HangSeen))
 
 
-def _no_answer(turn: Turn, outcome: TurnOutcome) -> str:
+def _no_answer(turn: Turn, outcome: TurnOutcome, hang: HangSeen | None) -> str:
+    if outcome.kind == "silent" and hang is not None:
+        return f"{hang.says}: its turn did not end: {outcome.how}"
     said = f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
     tools = sorted({name for call in turn.main_calls for name in call.arrived.tools})
     if sum(call.final for call in turn.main_calls) < 2 or not tools:

@@ -286,6 +286,17 @@ def test_a_hang_before_any_request_says_first_what_it_waits_for():
     )
 
 
+def test_a_hang_after_an_answered_request_says_what_it_waits_for():
+    """The place of its answer is not asked about: it gave none."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    tell.wait(120).deadline()
+    tell.add(HangSeen(turn=1, says="the agent's call: Event.wait", file="hang-1.json"))
+    facts = read(tell.end("", ended="deadline").seal(), None)
+    assert facts.says.startswith("the agent's call: Event.wait: its turn did not end: no answer")
+
+
 def test_the_trace_of_our_own_stop_is_not_quoted():
     """An agent that never asked is interrupted: what it said before that is what helps."""
     tell = HistoryBuilder()
