@@ -36,6 +36,7 @@ MODELS = "models: [claude-sonnet-4-5, claude-opus-4-1]\n"
 PLANTED = {
     "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
+    "reply-has-only-white-space": ("white-space-is-an-answer", {"error_surfaced", "session_recovers"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "rate-limited-until-a-date": ("dates-are-no-time", {"retry_discipline"}),
     "abort-in-silence": ("settles-for-ever", {"turn_deadline"}),
