@@ -15,7 +15,9 @@ from unittest import mock
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.sim.blocking import Waited, can_wait, wait_for
+from wedgehog.harness.sim.errors import SimUnsupportedError
 from wedgehog.harness.sim.poll_fds import POLL_FDS
+from wedgehog.harness.sim.refused import RefusesRealThings
 
 Data = bytes | bytearray | memoryview
 
@@ -41,6 +43,11 @@ class BlockingSocket:
 
     def setsockopt(self, *option: Any) -> None:
         """No option has an effect."""
+
+    def getsockopt(self, *option: Any) -> int:
+        """Only TLS asks, for the kind of a socket."""
+        loop, what = asyncio.get_running_loop(), "TLS of a blocking client"
+        raise loop.refusal(what) if isinstance(loop, RefusesRealThings) else SimUnsupportedError(what)
 
     def getsockname(self) -> Address:
         """The own address."""

@@ -1,6 +1,8 @@
 """Blocking clients and `time.sleep` in virtual time, without a thread."""
 
 import asyncio
+import socket
+import ssl
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -157,6 +159,24 @@ def test_a_connection_of_other_code_is_still_refused():
             urllib.request.urlopen("http://127.0.0.1:9", timeout=TIMER_S)
 
     with pytest.raises(SimUnsupportedError):
+        simulate(main)
+
+
+def test_tls_of_a_blocking_client_is_refused_and_the_live_world_named():
+    """An SSL context asks our socket what it is; the answer is no AttributeError."""
+
+    port = 8080
+
+    def ask() -> None:
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            ssl.create_default_context().wrap_socket(plain, server_hostname="localhost")
+
+    async def main() -> None:
+        async with await asyncio.start_server(lambda *_: None, "127.0.0.1", port):
+            with blocking_connections():
+                await run_blocking(ask)
+
+    with pytest.raises(SimUnsupportedError, match="TLS of a blocking client is not simulated: it needs the live world"):
         simulate(main)
 
 
