@@ -45,6 +45,7 @@ ALL_RUNTIMES = tuple(
     # (Another setting of the same releases is no other runtime.)
     sorted(path.stem for path in Path("harness/agents/runtimes").glob("*.yaml") if "same_as:" not in path.read_text())
 )
+COMPILE = "import compileall as it, wedgehog; it.compile_dir(wedgehog.__path__[0], quiet=1, workers=0)"
 PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 
 
@@ -52,8 +53,10 @@ PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 def tests(session: nox.Session) -> None:
     """The test-suite, three processes for each core; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
+    # uv compiles nothing when it installs, and here it installs our package each time: all workers would compile it.
+    session.run("python", "-c", COMPILE, env={"PYTHONDONTWRITEBYTECODE": ""})
     # The suite starts several hundred Python processes. Each would compile all that it imports where no bytecode may be
-    # written, as in many container images; uv compiles nothing when it installs.
+    # written, as in many container images.
     environment = {"PYTHONDONTWRITEBYTECODE": ""}
     # Half of the workers run every file; the others use the time in which these wait: see tests/spread.py.
     workers = str(3 * (os.cpu_count() or 1))

@@ -175,10 +175,14 @@ class ForkServer:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_drawings() -> Iterator[None]:
-    """No page has the drawings of matplotlib, which take a second and more of each; see `drawings`."""
+def _savings() -> Iterator[None]:
+    """No page has the drawings of matplotlib, which take a second and more of each; see `drawings`.
+
+    Looks for connections are as rare as in `fork_server.py`.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("wedgehog.reports.page.latency_section.DRAWS", False)
+        patch.setattr("wedgehog.harness.run.connection_watch.LOOK_EVERY_S", 0.6)
         yield
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,13 @@ from wedgehog.harness.search.player import Behaviour, Played
 
 CAPABILITIES = Capabilities(shell=True, turns=2, links=("llm", "agent"))
 NAMES = {"no fault", "status", "cut", "stall", "empty_reply", "latency", "refusal", "abort", "kill"}
-CELLS = [cell for cell in cells(CAPABILITIES.links) if cell.fault in NAMES]
 Fails = Callable[[Drawn], tuple[str, ...]]
+
+
+@cache
+def some_cells() -> list[Cell]:
+    """Made by the first test that needs them: each worker of the suite collects this file, and one runs it."""
+    return [cell for cell in cells(CAPABILITIES.links) if cell.fault in NAMES]
 
 
 class Notes:
@@ -65,7 +71,7 @@ def search(fails: Fails, scenarios: int = 250, *, notes: Notes | None = None, **
         did = Behaviour(one.verdict, outcomes=("answered",), calls=named, asked_again=True)
         return Played(document, (one,), 0.0, (did,))
 
-    explorer = Explorer(play, PlannedScenarios(CELLS, CAPABILITIES), [], "0", notes, **known)
+    explorer = Explorer(play, PlannedScenarios(some_cells(), CAPABILITIES), [], "0", notes, **known)
     while len(notes.drawn) < scenarios:
         explorer.batch(notes.batches)
     return notes
@@ -86,7 +92,7 @@ def test_conversations_without_a_fault_come_first():
 
 def test_what_is_done_to_the_agent_at_a_call_comes_first_while_it_tries_again():
     """The simplest scenario with a fault and an abort: the abort is in the attempt that the fault causes."""
-    (drawn,) = (PlannedScenarios(CELLS, CAPABILITIES).draw(Simplest(), "one", Planned(("status", "abort")))[1],)
+    (drawn,) = (PlannedScenarios(some_cells(), CAPABILITIES).draw(Simplest(), "one", Planned(("status", "abort")))[1],)
     (abort,) = (line for line in drawn["faults"] if line.get("link") == "agent")
     assert abort["at"]["attempt"] == 2
 
@@ -143,7 +149,9 @@ def test_two_faults_meet_where_the_first_one_leads():
 )
 def test_a_pair_strikes_where_it_was_planned(where: Where, at: list[Drawn]):
     """In the simplest scenario; the first fault of two turns strikes each attempt, so that its turn fails."""
-    _, document = PlannedScenarios(CELLS, CAPABILITIES).draw(Simplest(), "one", Planned(("status 500", "cut"), where))
+    _, document = PlannedScenarios(some_cells(), CAPABILITIES).draw(
+        Simplest(), "one", Planned(("status 500", "cut"), where)
+    )
     first, second = document["faults"]
     assert [first.get("at", {}), second.get("at", {})] == at
     assert first["do"] == {"status": {"code": 500}}
