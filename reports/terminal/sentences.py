@@ -1,0 +1,148 @@
+"""The sentences of the report in a terminal: what was skipped, what passed, what needs attention, the totals."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.store import StoredRun
+from wedgehog.reports.cost import total_words
+from wedgehog.reports.groups import grouped
+from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
+from wedgehog.reports.terminal.printer import STYLES, Printer
+from wedgehog.reports.words import NONE, many
+
+SKIPPED_NAMED = 4
+"""How many scenarios with the same reason are named; the rest is counted."""
+
+
+@dataclass(frozen=True)
+class Sentences(Printer):
+    """Prints the sentences."""
+
+    def details(self) -> None:
+        """What was skipped or failed as expected; with `verbose` also why each run passed."""
+        self._skipped()
+        if self.verbose:
+            self._passed()
+        self._expected_failures()
+
+    def summary(self) -> None:
+        """What needs attention, and the totals."""
+        self._attention()
+        self._closing()
+
+    def _skipped(self) -> None:
+        """The reasons of skipped runs, each once per agent."""
+        runs = [run for run in self.campaign.runs if run.judgement.skipped]
+        if runs:
+            self.heading("Skipped")
+        for alike in grouped(runs, lambda run: (run.judgement.agent, run.judgement.skipped)).values():
+            names = list(dict.fromkeys(run.judgement.scenario for run in alike))
+            more = f" and {len(names) - SKIPPED_NAMED} more" if len(names) > SKIPPED_NAMED else ""
+            judged, shown = alike[0].judgement, ", ".join(names[:SKIPPED_NAMED])
+            self.say(f"{NONE} {judged.agent}: {judged.skipped} ({shown}{more})", indent=2)
+
+    def _passed(self) -> None:
+        """What supports each pass, once for repeats with the same sentences."""
+        runs = [run for run in self.campaign.runs if run.judgement.verdict == "pass"]
+        runs = [run for run in runs if result_category(run.judgement) == "passed"]
+        if runs:
+            self.heading("Passed")
+        for alike in grouped(runs, _sentence).values():
+            judged = alike[0].judgement
+            names = dict.fromkeys(agent_name(run.judgement) for run in alike)
+            self.say(f"{SIGNS['passed']} {judged.scenario}, {', '.join(names)}", STYLES["passed"], indent=2)
+            self._each_invariant(alike[0])
+
+    def _expected_failures(self) -> None:
+        """Why the runs with an expected or known failure failed."""
+        failed = [run for run in self.campaign.runs if run.judgement.verdict == "fail"]
+        runs = [run for run in failed if result_category(run.judgement) in ("passed", "known")]
+        if runs:
+            self.heading("Failed, as expected")
+        for alike in grouped(runs, _sentence).values():
+            self._why(alike)
+
+    def _attention(self) -> None:
+        runs = [run for run in self.campaign.runs if result_category(run.judgement) in ATTENTION]
+        if runs:
+            self.heading(attention_heading(run.judgement for run in runs))
+        for alike in grouped(runs, self._alike).values():
+            repeats = self.campaign.numbers[alike[0].folder].recorded
+            self._why(alike[:1] if repeats else alike)
+            if repeats and len(alike) > 1:
+                self.say(f"and {many(len(alike) - 1, 'more repeat')} with this result", "dim", indent=4)
+            if alike[0].judgement.replay:
+                self.whole(f"    replay: {alike[0].judgement.replay}", "cyan")
+        self._fixes_of(run for run in runs if not run.judgement.expected)
+        if self.campaign.unfinished:
+            self.heading("Unfinished")
+        for lost in self.campaign.unfinished:
+            self.say(f"{self.campaign.place(lost.folder)}: {lost.why}", indent=2)
+
+    def _fixes_of(self, runs: Iterable[StoredRun]) -> None:
+        """How to fix what these runs violate: each invariant once."""
+        judged = [run.judgement for run in runs]
+        fixes = {it.name: it.fix for one in judged for it in one.verdicts if it.fix and it.name in one.violated}
+        if fixes:
+            self.heading("How to fix")
+        for name, fix in fixes.items():
+            self.say(Text.assemble(self.text(f"{name}: ", "bold"), self.text(fix)), indent=2)
+
+    def _alike(self, run: StoredRun) -> object:
+        """The key of repeats with the same result, or of runs of an agent that could not be played for one reason."""
+        judged = run.judgement
+        if not self.campaign.numbers[run.folder].recorded:
+            return judged.agent, judged.says
+        return judged.scenario, judged.agent, judged.verdict, judged.violated
+
+    def _why(self, runs: Sequence[StoredRun]) -> None:
+        """One sentence for runs with the same result."""
+        judged = runs[0].judgement
+        sign, style = SIGNS[result_category(judged)], STYLES[result_category(judged)]
+        scenarios = list(dict.fromkeys(run.judgement.scenario for run in runs))
+        where = scenarios[0] if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
+        names = ", ".join([where, *dict.fromkeys(agent_name(run.judgement) for run in runs)])
+        says = judged.says or ", ".join(judged.violated) or judged.verdict
+        known = f" (known: {judged.known})" if result_category(judged) == "known" else ""
+        self.say(Text.assemble(self.text(f"{sign} {names}: ", style), self.text(f"{says}{known}")), indent=2)
+        if self.verbose:
+            self._each_invariant(runs[0])
+
+    def _each_invariant(self, run: StoredRun) -> None:
+        for verdict in run.judgement.verdicts:
+            if verdict.status != "nothing":
+                said = verdict.says or verdict.because
+                self.say(f"{verdict.name} {verdict.status}{f': {said}' if said else ''}", "dim", indent=4)
+        told = {verdict.says for verdict in run.judgement.verdicts}
+        for remark in (*filter(None, [run.judgement.clocks]), *run.judgement.remarks):
+            if remark not in told:
+                self.say(remark, "dim", indent=4)
+
+    def _closing(self) -> None:
+        self.console.print()
+        if not self.rows and not self.campaign.unfinished:
+            self.say("Nothing ran.")
+        counts = tally((row.standing for row in self.rows), len(self.campaign.unfinished))
+        bad = self.campaign.unfinished or any(row.standing in ATTENTION for row in self.rows)
+        spent = f", {total_words(self.rows)}" if self.rows else ""
+        self.say(Text.assemble(self.text(counts, "bold red" if bad else "bold green"), self.text(spent)))
+        if clocks := _both_clocks(run.judgement for run in self.campaign.runs):
+            self.say(clocks)
+        page = self.campaign.folder / "report.html"
+        self.whole(f"report: {page if page.is_file() else self.campaign.folder}")
+
+
+def _sentence(run: StoredRun) -> object:
+    """The key of runs of one scenario with the same sentence."""
+    judged = run.judgement
+    return judged.scenario, judged.says, judged.violated, judged.known
+
+
+def _both_clocks(judgements: Iterable[Judgement]) -> str:
+    """The virtual and the real time of all simulated runs together; empty if there are none."""
+    played = [(it.virtual_s, it.real_s) for it in judgements if it.virtual_s is not None and it.real_s is not None]
+    virtual_s, real_s = (sum(column) for column in zip(*played, strict=True)) if played else (0.0, 0.0)
+    return f"virtual time: {virtual_s:.0f} s; the runs took {real_s:.1f} s, added up" if played else ""
