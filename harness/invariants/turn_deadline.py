@@ -42,7 +42,8 @@ def _slowest(history: History, turn_s: float) -> str:
     which = "the slowest turn" if len(judged) == len(history.turns) else "the slowest turn that was not stopped"
     exit_s = (longest.duration_s or 0.0) - took_s
     without = f" without the {exit_s * 1000:.0f} ms that it always takes to exit" if exit_s >= 0.01 else ""
-    return f"{which} took {short_time(took_s)}{without}, {turn_s:.1f} s allowed"
+    grace = " and one second of grace" if took_s > turn_s else ""
+    return f"{which} took {short_time(took_s)}{without}, {turn_s:.1f} s allowed{grace}"
 
 
 def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:

@@ -37,6 +37,11 @@ def test_the_bound_counts_from_the_first_request_and_is_stretched_by_a_second(
     assert check("turn_deadline", _turn_of(seconds, lag_s=lag_s).seal(), turn_s=60).status == status
 
 
+@pytest.mark.parametrize(("seconds", "says"), [(59.0, "60.0 s allowed"), (60.9, "one second of grace")])
+def test_a_pass_beyond_the_bound_names_the_second_of_grace(seconds: float, says: str):
+    assert check("turn_deadline", _turn_of(seconds).seal(), turn_s=60).says.endswith(says)
+
+
 def test_the_stock_bound_is_two_minutes():
     """Where neither spec nor scenario names one."""
     assert check("turn_deadline", _turn_of(120.5).seal()).status == "pass"
