@@ -217,8 +217,9 @@ class Campaign:
 
     def _skipped(self, entry: Entry, control: ControlFacts) -> str:
         """Why a run is not played; empty if it is."""
-        why_not = self._why_not(entry.agent, entry.scenario)
-        return why_not or (why_skipped(entry.scenario, entry.agent, control) if control.passed else "")
+        scenario = as_far_as(entry.scenario, entry.agent, control)
+        why_not = self._why_not(entry.agent, scenario)
+        return why_not or (why_skipped(scenario, entry.agent, control) if control.passed else "")
 
     def _replay(self, folder: Path) -> str:
         world = ["--world", "sim"] if self._simulates else []

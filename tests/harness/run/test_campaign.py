@@ -388,6 +388,15 @@ async def test_what_is_not_played_is_of_the_campaigns_world(entry: Any, tmp_path
     assert (judgement.verdict, judgement.world) == (verdict, "sim"), judgement.says
 
 
+async def test_without_a_session_the_first_turn_is_played_and_judged(entry: Any, tmp_path: Path):
+    """An agent that keeps nothing between messages is not skipped for a scenario whose faults are in the first."""
+    given = entry(turns=[*WELL["turns"], *WELL["turns"]], faults=[{"do": {"status": 503}}])
+    campaign, _ = await played(tmp_path / "runs", given)
+    (judgement,) = campaign.judgements
+    assert (judgement.skipped, judgement.verdict) == ("", "pass")
+    assert skip_reasons.FIRST_TURN_ONLY in judgement.remarks
+
+
 async def test_an_agent_that_cannot_be_run_on_this_system_is_skipped_and_never_started(
     entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
