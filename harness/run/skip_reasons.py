@@ -60,21 +60,25 @@ def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
 FIRST_TURN_ONLY = "only its first turn was played: the agent does not continue a session"
 
 
+def _only_a_session(scenario: Scenario) -> bool:
+    """Whether the scenario is about a session alone: nothing fails in it."""
+    return "session" in scenario.tags and not scenario.faults
+
+
 def _goes_on(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> bool:
     """Whether several turns can be played: the control run continued its session, or nothing fails and it must."""
-    promised = spec.says_it_resumes and "session" in scenario.tags and not scenario.faults
-    return control.resumes or promised
+    return control.resumes or (spec.says_it_resumes and _only_a_session(scenario))
 
 
 def as_far_as(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
     """The scenario as far as an agent can play it: without a session its first turn, if all faults are there.
 
-    Not where another turn is part of what is judged: it is given during the first one, or the scenario names what must
-    hold.
+    Not where another turn is part of what is judged: it is given during the first one, the scenario names what must
+    hold, or it is about a session in which nothing fails.
     """
     alone = len(scenario.turns) < 2 or _goes_on(scenario, spec, control) or not control.passed
     elsewhere = any(it.at.turn != 1 for it in scenario.faults) or any(it.during is not None for it in scenario.turns)
-    elsewhere = elsewhere or "sessions" in scenario.needs
+    elsewhere = elsewhere or "sessions" in scenario.needs or _only_a_session(scenario)
     if alone or elsewhere or scenario.session is not None or scenario.expect or any(scenario.invariants.values()):
         return scenario
     return scenario.model_copy(update={"turns": scenario.turns[:1]})

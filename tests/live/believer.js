@@ -22,7 +22,7 @@ function byHttps() {
       socket.on("end", () => (how = "closed"));
       socket.on("error", (wrong) => (how = wrong.code));
     });
-    request.setTimeout(2000, () => ((how = "Timeout"), failed()));
+    request.setTimeout(5000, () => ((how = "Timeout"), failed()));
     request.on("error", failed);
     request.end(body);
   });

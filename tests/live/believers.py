@@ -23,7 +23,7 @@ def posted(way: str, url: str, headers: dict[str, str], body: dict[str, Any]) ->
 
         return dict(httpx.post(url, headers=headers, json=body, timeout=30).raise_for_status().json())
     request = urllib.request.Request(url, json.dumps(body).encode(), {**headers, "content-type": "application/json"})
-    with urllib.request.urlopen(request, timeout=2) as reply:
+    with urllib.request.urlopen(request, timeout=5) as reply:
         got, how = b"", "the end"
         try:
             while part := reply.read1(9999):

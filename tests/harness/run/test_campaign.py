@@ -397,6 +397,12 @@ async def test_without_a_session_the_first_turn_is_played_and_judged(entry: Any,
     assert skip_reasons.FIRST_TURN_ONLY in judgement.remarks
 
 
+async def test_a_scenario_about_a_session_alone_is_skipped_without_one(entry: Any, tmp_path: Path):
+    """Its first turn says nothing of what it is about."""
+    campaign, _ = await played(tmp_path / "runs", entry(tags=["session"], turns=[*WELL["turns"], *WELL["turns"]]))
+    assert [it.skipped for it in campaign.judgements] == ["the agent does not continue a session"]
+
+
 async def test_an_agent_that_cannot_be_run_on_this_system_is_skipped_and_never_started(
     entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

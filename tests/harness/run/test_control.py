@@ -460,7 +460,6 @@ def test_without_a_session_the_first_turn_is_played_alone(words: dict[str, Any],
     [
         ({"tags": ["session"]}, {"command": ["a", "{session}", "{message}"]}, 2),
         ({"tags": ["session"]}, {"command": ["a"], "resume": ["a", "--continue"]}, 2),
-        ({"tags": ["session"]}, {}, 1),
         ({}, {"command": ["a", "{session}", "{message}"]}, 1),
         ({"tags": ["session"], "faults": [{"do": {"status": 500}}]}, {"command": ["a", "{session}"]}, 1),
     ],
@@ -473,3 +472,9 @@ def test_a_promised_session_is_played_whole_where_the_scenario_is_about_it(
     played = as_far_as(story, agent(**spec), facts)
     assert len(played.turns) == turns
     assert why_skipped(played, agent(**spec), facts) == ""
+
+
+def test_a_scenario_about_a_session_alone_is_skipped_where_none_is_promised():
+    """Its first turn says nothing of what it is about."""
+    story, facts = scenario(turns=TWO, tags=["session"]), ControlFacts(True)
+    assert why_skipped(as_far_as(story, agent(), facts), agent(), facts) == "the agent does not continue a session"
