@@ -157,7 +157,7 @@ class _Run:
             self.positions,
             self.turns,
             self.urls,
-            lambda command, token: beacon.wrapped(command, token, self.beacons.file),
+            self.beacons.wrapped,
             nonce_per_call=control is None,
             conversations=self.messages.conversations(),
             finish=FinishCall(spec.finish.tool, spec.finish.arg, spec.finish.text) if spec.finish else None,

@@ -1,9 +1,10 @@
 """The beacon: a scripted shell command, which sends no bytes on a link, appends a line to a file when it runs."""
 
+import asyncio
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
@@ -123,6 +124,13 @@ class BeaconFile:
     file: Path
     seen: Callable[[Trace], None]
     offset: int = 0
+    _awaited: asyncio.Event = field(default_factory=asyncio.Event)
+    """Whether the agent was given a command that writes to it."""
+
+    def wrapped(self, command: str, token: str) -> str:
+        """`command` as it is given to the agent; from then on `watch` looks for its trace."""
+        self._awaited.set()
+        return wrapped(command, token, self.file)
 
     def look(self) -> None:
         """Read new traces. Call it before an event that must not precede a trace: a request, the end of a turn."""
@@ -131,7 +139,8 @@ class BeaconFile:
             self.seen(trace)
 
     async def watch(self, clock: Clock) -> None:
-        """Read new traces every 20 ms, until cancelled."""
+        """Read new traces every 20 ms once there can be one, until cancelled."""
+        await self._awaited.wait()
         while True:
             self.look()
             await clock.sleep(WATCH_EVERY_S)

@@ -205,12 +205,29 @@ def test_lines_that_are_no_traces_are_passed_over(tmp_path: Path):
 async def test_the_watcher_tells_each_trace_as_it_comes(tmp_path: Path, manual_clock: Any):
     """Also when the file is not there yet."""
     seen: list[Trace] = []
-    watching = asyncio.create_task(BeaconFile(tmp_path / "trace", seen.append).watch(manual_clock))
+    file = BeaconFile(tmp_path / "trace", seen.append)
+    watching = asyncio.create_task(file.watch(manual_clock))
+    file.wrapped("true", TOKEN)
     await manual_clock.advance(0.1)
     (tmp_path / "trace").write_text("1.1.1 started\n")
     await manual_clock.advance(0.1)
     assert seen == [Trace("1.1.1", "started")]
     await manual_clock.advance(0.5)
     assert len(seen) == 1
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+
+
+async def test_the_watcher_waits_until_the_agent_has_a_command(tmp_path: Path, manual_clock: Any):
+    """Most agents wait most of their time, and many runs wait at once: a look every 20 ms would cost each of them."""
+    seen: list[Trace] = []
+    file = BeaconFile(tmp_path / "trace", seen.append)
+    watching = asyncio.create_task(file.watch(manual_clock))
+    (tmp_path / "trace").write_text("1.1.1 started\n")
+    await manual_clock.advance(0.5)
+    assert seen == []
+    assert file.wrapped("true", TOKEN) == wrapped("true", TOKEN, tmp_path / "trace")
+    await manual_clock.advance(0.1)
+    assert seen == [Trace("1.1.1", "started")]
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
