@@ -1,4 +1,4 @@
-"""An error that the provider caused names its cause: a limit, a key, a balance, a model, a window."""
+"""An error names its cause: a limit, a key, a balance, a model, a window, or a connection that failed."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, over, refused_as_too_long, requests
 from wedgehog.harness.record.error_words import SHOWN_CHARS, TRACE, plain, uncoloured
+from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
-from wedgehog.harness.record.views import Turn
+from wedgehog.harness.record.views import Call, Turn
 
 _MONEY = r"credit|balance|billing|payment|\bpaid\b|\bpay\b|quota|\bfunds?\b|subscri|\bplan\b|upgrade|budget|account"
 _ACCESS = (
@@ -32,8 +33,17 @@ MEANINGS = {
 }
 """Words that name the meaning of a status. They are wide on purpose: a guess in the right direction helps the user."""
 _TOO_LONG = r"too long|too large|context|window|length|tokens?\b|exceed|maximum|limit|compact|shorten|reduce"
+_CONNECTION = (
+    r"connect|network|internet|\boffline|reach|refused|reset|\be(conn|pipe|of)|socket|\bhost|\bdns\b|resolv|lookup|"
+    r"getaddrinfo|\baddress|\bport\b|certificate|\btls\b|\bssl\b|handshake|protocol|proxy|unavailable|\bdown\b|closed|"
+    r"broken|interrupt|terminat|prematur|incomplete|\bcut\b|stream|respon[ds]|silen|stall|\bidle|\bhang|\bhung|stuck|"
+    r"too long|fetch|sending|transport|(\bno|not|n't|never|without) (\w+ )?(answer|reply|replied)"
+)
 _OWN_TIMER = r"time.?out|timed out|deadline|did not (answer|respond)|no (answer|response)"
-_ENGLISH = r"\b(the|failed|failure|unable|could|couldn't|can't|cannot|please|wrong|sorry|has|occurred|unexpected)\b"
+_ENGLISH = (
+    r"\b(the|failed|failure|unable|could|couldn't|can't|cannot|please|wrong|sorry|has|occurred|unexpected|internal|"
+    r"unknown|provider error)\b"
+)
 _A_CRASH = r"\b\w+(Error|Exception)\b\W+\S"
 RUN_OF_WORDS = 3
 """So many words of the provider's message in a row count as a part of it."""
@@ -41,19 +51,26 @@ RUN_OF_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """A refusal whose cause a user can do something about, and words that would name it."""
+    """Why the turn has no answer, and words that would name it."""
 
-    refused: RequestRefused
+    says: str
     meaning: str
+    refused: RequestRefused | None = None
+    judged: bool = True
 
     def told_in(self, words: str) -> bool:
         """Whether the words have its status, a part of the provider's message, or its meaning."""
-        said = plain(words)
-        parts = (plain(" ".join(part)) for part in _runs(self.refused.message.split()))
-        kind = plain(self.refused.error)
-        named = (kind not in ("", "error") and kind in said) or any(part and part in said for part in parts)
-        status = re.search(rf"\b{self.refused.status}\b", words)
-        return bool(status or named or re.search(self.meaning, _without_frames(words), re.IGNORECASE))
+        quoted = self.refused is not None and _quotes(words, self.refused)
+        return quoted or bool(re.search(self.meaning, _without_frames(words), re.IGNORECASE))
+
+
+def _quotes(words: str, refused: RequestRefused) -> bool:
+    """Whether the words have the refusal's status, its kind or a part of its message."""
+    said = plain(words)
+    parts = (plain(" ".join(part)) for part in _runs(refused.message.split()))
+    kind = plain(refused.error)
+    named = (kind not in ("", "error") and kind in said) or any(part and part in said for part in parts)
+    return named or bool(re.search(rf"\b{refused.status}\b", words))
 
 
 def _without_frames(words: str) -> str:
@@ -70,16 +87,17 @@ def _runs(words: Sequence[str]) -> Iterator[Sequence[str]]:
 
 @invariant("cause_told", level="strict")
 def cause_told(history: History) -> Iterator[Verdict]:
-    """An error that ends a turn after the provider's refusal names the cause.
+    """An error that ends a turn names the cause: why the provider refused, or that the connection failed.
 
     "Something went wrong" after a 401 sends the user to the network, while the key has expired. Judged where the user
-    sees an error, and the last request of the turn was refused for a key, a balance, a model, a limit or its length.
-    These are 401, 402, 403, 404, 413, 429, 529, and a 400 for credit or for length. The status, three words of the
-    provider's message or a word of its meaning are enough. Errors in another language than English, and an agent's own
-    time-out after its retries, are not judged.
+    sees an error, and one of two things ended the turn. The provider refused its last request for a key, a balance, a
+    model, a limit or its length: 401, 402, 403, 404, 413, 429, 529, and a 400 for credit or for length. Or a fault of
+    the network kept its last request away, or all of the reply. The status, three words of the provider's message or a
+    word of its meaning are enough; of a connection any word for it, for silence or for another try. Errors in another
+    language than English, and an agent's own time-out after its retries, are not judged.
 
-    Fix: Put the provider's status and message into the error that the user reads. Where you wrap an exception, keep its
-    cause in the words.
+    Fix: Put the provider's status and message into the error that the user reads, and the name of the exception of a
+    connection. Where you wrap an exception, keep its cause in the words.
     """
     for turn in history.turns:
         causes = _causes(turn)
@@ -95,21 +113,42 @@ def _judge(turn: Turn, end: TurnEnded, causes: Sequence[_Cause]) -> Verdict:
         return nothing(f"{turn}: it ended by a time-out of its own")
     if not re.search(_ENGLISH, words, re.IGNORECASE) and not re.search(_A_CRASH, words):
         return nothing(f"{turn}: its error may be in another language than English")
-    refused = causes[-1].refused
     shown = " ".join(uncoloured(end.error or end.raised or end.answer or words).split())[:SHOWN_CHARS]
-    cause = f"the provider said {refused.status} ({refused.message[:80]})"
-    says = f"{turn}: {cause}, and the error does not name it: {shown}"
-    evidence = (*requests(call for call in turn.main_calls if call.refused), *ends(turn))
-    return fail(says, evidence)
+    says = f"{turn}: {causes[-1].says}, and the error does not name it: {shown}"
+    return fail(says, (*_struck(turn), *ends(turn)))
+
+
+def _struck(turn: Turn) -> tuple[Event, ...]:
+    """The requests that got no reply, and the faults that kept others away, as evidence."""
+    return (*requests(call for call in turn.main_calls if call.refused or _lost(call)), *turn.kept_away)
 
 
 def _causes(turn: Turn) -> list[_Cause]:
-    """The refusals of the turn that a user can act on, if its last request was refused for one of them."""
-    refusals = [call.refused for call in turn.main_calls]
-    if not refusals or refusals[-1] is None or _meaning(refusals[-1]) is None:
-        return []
-    found = ((it, _meaning(it)) for it in refusals if it is not None and it.scripted)
-    return [_Cause(it, meaning) for it, meaning in found if meaning is not None]
+    """All that struck the turn, if its last request met something that its user should read."""
+    found = [(call.arrived.id, _cause_of(call)) for call in turn.main_calls]
+    found += [(fault.id, _connection(fault.name)) for fault in turn.kept_away if not fault.slows]
+    last = max(found, key=lambda it: it[0])[1] if found else None
+    return [cause for _, cause in found if cause is not None] if last is not None and last.judged else []
+
+
+def _cause_of(call: Call) -> _Cause | None:
+    """Why the call has no reply, if a fault is why."""
+    if call.refused is None:
+        return _connection(call.faults[-1].name) if _lost(call) else None
+    meaning = _meaning(call.refused)
+    said = f"the provider said {call.refused.status} ({call.refused.message[:80]})"
+    return _Cause(said, meaning or _BUSY, call.refused, meaning is not None) if call.refused.scripted else None
+
+
+def _connection(fault: str) -> _Cause:
+    return _Cause(f"the connection to the model failed ({fault})", _CONNECTION)
+
+
+def _lost(call: Call) -> bool:
+    """Whether a fault of the network kept the whole reply away."""
+    ended = call.ended
+    away = ended is None or (ended.how != "complete" and ended.bytes_delivered == 0)
+    return call.refused is None and away and any(not fault.slows for fault in call.faults)
 
 
 def _meaning(refused: RequestRefused) -> str | None:

@@ -71,6 +71,7 @@ STRICT = {
     "command-prints-a-lot": ("cuts-silently", {"cut_told"}),
     "server-error-after-tool-always": ("loses-history-after-an-error", {"history_kept"}),
     "key-refused": ("hides-the-cause", {"cause_told"}),
+    "connection-refused-always": ("hides-the-cause", {"cause_told"}),
     "text-looks-like-markup": ("remembers-only-words", {"rounds_kept"}),
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),

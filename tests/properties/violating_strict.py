@@ -212,6 +212,13 @@ def _cause_told(play: RunDraw) -> None:
     play.tell.fails("Error: Failed to select agent")
 
 
+def _connection_told(play: RunDraw) -> None:
+    """No request reaches the model, and the user reads of an error."""
+    play.tell.message()
+    play.tell.connection_refused()
+    play.tell.fails("Error: Failed to select agent")
+
+
 def _words_before_a_call(play: RunDraw) -> None:
     """The text beside a tool call is not stored."""
     play.tell.message()
@@ -252,7 +259,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "asked_once": (_asked_once,),
     "said_once": (_said_once, _stored_twice),
     "failure_told": (_failure_told, _fails_silently, _output_lost_at_a_stop, _subagent_fails_silently),
-    "cause_told": (_cause_told,),
+    "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
     "usage_told": (_usage_told,),
     "words_kept": (_words_before_a_call, _an_answer),

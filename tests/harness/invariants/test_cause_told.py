@@ -119,7 +119,7 @@ def test_a_turn_that_went_on_after_the_refusal_is_not_judged():
     tell = HistoryBuilder()
     tell.message()
     tell.refuse(tell.ask(1), 429, message=LIMIT)
-    tell.reply(tell.ask(1), "Half of", how="cut", tokens=3)
+    tell.cut(tell.ask(1), "Half of")
     assert check("cause_told", tell.fails("Error: the run failed").seal()).status == "nothing"
 
 
@@ -130,6 +130,80 @@ def test_the_cause_of_an_earlier_try_counts_too():
     tell.refuse(tell.ask(1), 429, message=LIMIT)
     tell.refuse(tell.ask(1), 401, message=KEY)
     assert check("cause_told", tell.fails("Failed: the rate limit is reached").seal()).status == "pass"
+
+
+def _unreachable(how: str, words: str) -> Verdict:
+    """The first message meets a closed port, a connection that breaks before the reply, or silence."""
+    tell = HistoryBuilder()
+    tell.message()
+    if how == "refused":
+        tell.connection_refused()
+    elif how == "cut":
+        tell.cut(tell.ask(1), "A hedgehog", delivered=0)
+    else:
+        tell.stall(tell.ask(1))
+    return check("cause_told", tell.fails(words).seal())
+
+
+@pytest.mark.parametrize("how", ["refused", "cut", "stall"])
+@pytest.mark.parametrize(
+    "words",
+    ["Internal error", "Provider error", "Something went wrong. Please try again later.", "KeyError: 'choices'"],
+)
+def test_an_error_that_names_nothing_of_a_failed_connection_is_red(how: str, words: str):
+    """The user looks for a mistake of theirs, and the model's server is down."""
+    verdict = _unreachable(how, words)
+    assert verdict.status == "fail" and words in verdict.says
+    assert verdict.says.startswith("turn 1: the connection to the model failed (")
+
+
+@pytest.mark.parametrize("how", ["refused", "cut", "stall"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Error: the model cannot be reached",
+        "Error: fetch failed",
+        "httpx.ConnectError: all connection attempts failed",
+        "openai.APIConnectionError: Connection error.",
+        "aiohttp.client_exceptions.ServerDisconnectedError: Server disconnected",
+        'Post "http://127.0.0.1:4000/v1/messages": dial tcp 127.0.0.1:4000: connect: connection refused',
+        "error sending request for url (http://127.0.0.1:4000/)",
+        "TypeError: terminated",
+        "read ECONNRESET",
+        "unexpected EOF",
+        "The model did not answer",
+        "Failed: got no reply from the model",
+        "The model is not responding. Please try again.",
+        "Are you offline? The request failed",
+    ],
+)
+def test_any_word_for_a_connection_or_for_silence_is_enough(how: str, words: str):
+    """Libraries have their own sentences."""
+    assert _unreachable(how, words).status == "pass"
+
+
+def test_another_language_and_a_time_out_are_not_judged_after_a_failed_connection_either():
+    """Nobody can be sure what such words name."""
+    assert _unreachable("refused", "Fehler: Das hat leider nicht geklappt").status == "nothing"
+    assert _unreachable("stall", "Error: the turn timed out after 60 s").status == "nothing"
+
+
+@pytest.mark.parametrize("words", ["Error: the server answered 503", "Failed: the provider is overloaded"])
+def test_a_server_error_before_a_failed_connection_may_be_told_in_its_place(words: str):
+    """Both struck the turn."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1), 503, message="oops")
+    tell.connection_refused()
+    assert check("cause_told", tell.fails(words).seal()).status == "pass"
+
+
+def test_a_connection_that_failed_in_mid_reply_is_not_judged():
+    """Its user may have read a part of the answer; whether it looks whole is another question."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), "A hedgehog", delivered=3)
+    assert check("cause_told", tell.fails("Internal error").seal()).status == "nothing"
 
 
 @pytest.mark.parametrize("stopped", ["deadline", "abort"])
