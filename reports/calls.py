@@ -1,6 +1,6 @@
 """One call or one fired fault of a run in a few words, and the events that violate an invariant."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
@@ -9,6 +9,7 @@ from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.words import many, one_line
 
 VIOLATING = ("fail", "error", "inconclusive")
+"""The statuses of verdicts that are no pass."""
 
 
 def place(call: Call) -> str:
@@ -27,6 +28,8 @@ def ending(call: Call) -> str:
     how = call.ended.how if call.ended else ""
     gone = call.hung_up is not None or how == "hung up"
     ended = "fully generated" if how == "complete" and gone else how if how != "hung up" else ""
+    if not gone and call.ended is not None and call.ended.slowed:
+        return "late, and still coming"
     closed = (f"ended by {call.stopped_by}" if call.stopped_by else "the agent hung up") if gone else _open(call)
     return ", ".join(part for part in (ended, closed) if part) or "no end recorded"
 
@@ -73,9 +76,21 @@ def stop_name(turn: Turn) -> str:
 
 def violations(verdicts: Sequence[Verdict]) -> dict[int, list[str]]:
     """The names of the invariants that each event violates, by its id."""
+    return _names(verdicts, ("fail", "error"))
+
+
+def marks(verdicts: Sequence[Verdict]) -> dict[int, str]:
+    """What each event of evidence means: `violates paid_call_bound, and leaves start undecided`."""
+    bad, open_ = violations(verdicts), _names(verdicts, ("inconclusive",))
+    said = {event: [f"violates {', '.join(dict.fromkeys(names))}"] for event, names in bad.items()}
+    for event, names in open_.items():
+        said.setdefault(event, []).append(f"leaves {', '.join(dict.fromkeys(names))} undecided")
+    return {event: ", and ".join(parts) for event, parts in said.items()}
+
+
+def _names(verdicts: Sequence[Verdict], statuses: Collection[str]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for verdict in verdicts:
-        if verdict.status in VIOLATING:
-            for event in verdict.evidence:
-                found.setdefault(event, []).append(verdict.name)
+        for event in verdict.evidence if verdict.status in statuses else ():
+            found.setdefault(event, []).append(verdict.name)
     return found

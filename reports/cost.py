@@ -175,4 +175,4 @@ def pace(per_min: float | None, calls: int, calls_s: float) -> str:
     if calls_s >= MINUTE_S:
         return f"peak {brief(per_min)} calls/min"
     least = f", counted as {LEAST_S:g} s" if calls_s < LEAST_S else ""
-    return f"{brief(per_min)} calls/min, at the pace of {calls:,} calls in {seconds(calls_s)}{least}"
+    return f"{brief(per_min)} calls/min ({calls:,} calls in {seconds(calls_s)}{least})"

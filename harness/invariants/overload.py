@@ -140,9 +140,11 @@ def _is_much(waited_s: float, since_s: float, until_s: float) -> bool:
 
 
 def _why(waited: CpuWait, lag_s: float = 0.0) -> str:
-    """`the agent waited 0.8 s for a processor, the harness itself lagged by 0.1 s`."""
+    """`the harness waited 3.9 s for a processor (the agent 0.8 s), and lagged by 0.1 s`: the longest wait first."""
     parties = {"the agent": waited.agent_s, "Toxiproxy": waited.network_s, "the harness": waited.harness_s}
-    waits = [f"{name} waited {s:.1f} s for a processor" for name, s in parties.items() if s >= WORTH_SAYING_S]
-    if lag_s >= WORTH_SAYING_S or not waits:
-        waits.append(f"the harness itself lagged by {lag_s:.1f} s")
-    return ", ".join(waits)
+    waits = sorted(((s, name) for name, s in parties.items() if s >= WORTH_SAYING_S), reverse=True)
+    others = ", ".join(f"{name} {s:.1f} s" for s, name in waits[1:])
+    said = [f"{name} waited {s:.1f} s for a processor{f' ({others})' if others else ''}" for s, name in waits[:1]]
+    if lag_s >= WORTH_SAYING_S or not said:
+        said.append(f"the harness itself lagged by {lag_s:.1f} s")
+    return ", and ".join(said)

@@ -40,21 +40,23 @@ def paid_call_bound(
         for step in turn.steps:
             if len(step.paid_calls) > 1 + per_step:
                 says = f"step {step} was paid {len(step.paid_calls)} times, {1 + per_step} allowed"
-                yield fail(says, requests(step.paid_calls))
+                yield fail(says, requests(step.paid_calls[1 + per_step :]))
         streak = longest_run(turn.paid_calls, lambda call: call.tokens_delivered == 0)
         if len(streak) > zero_output:
             says = f"{name}: {len(streak)} paid calls in a row delivered nothing, {zero_output} allowed"
-            yield fail(says, requests(streak))
+            yield fail(says, requests(streak[zero_output:]))
         summaries = longest_run((it for it in calls if it.main or compacts(it)), compacts)
         if len(summaries) > compactions:
             says = f"{name}: {len(summaries)} requests for a summary in a row, {compactions} allowed"
-            yield fail(says, requests(summaries))
+            yield fail(says, requests(summaries[compactions:]))
         stuck = longest_run(main, lambda call: not call.progressed)
         if calls_without_progress is not None and len(stuck) > calls_without_progress:
             says = f"{name}: {len(stuck)} requests in a row completed nothing, {calls_without_progress} allowed"
-            yield fail(says, requests(stuck))
+            yield fail(says, requests(stuck[calls_without_progress:]))
         if calls_per_turn is not None and len(calls) > calls_per_turn:
-            yield fail(f"{name}: {len(calls)} model requests, {calls_per_turn} allowed", requests(calls))
+            yield fail(
+                f"{name}: {len(calls)} model requests, {calls_per_turn} allowed", requests(calls[calls_per_turn:])
+            )
         most = max((len(step.paid_calls) for step in turn.steps), default=0)
         because = f"{name}: the most paid calls of one step: {most}, {1 + per_step} allowed"
         yield passed(_remark(name, len(streak), len(stuck)), because=because)

@@ -66,7 +66,7 @@ def _attempts(turn: Turn) -> Iterator[Verdict]:
     for step in judged(turn).steps:
         if len(step.calls) > ATTEMPTS_PER_STEP:
             says = f"step {step} was attempted {len(step.calls)} times, {ATTEMPTS_PER_STEP} allowed"
-            yield fail(says, requests(step.calls))
+            yield fail(says, requests(step.calls[ATTEMPTS_PER_STEP:]))
 
 
 def _repeated(calls: Sequence[Call]) -> Iterator[list[Call]]:

@@ -43,8 +43,9 @@ def session_recovers(history: History) -> Verdict:
     found = _judge(history, recoveries, late=bool(unanswered))
     says = found.says + _context(history, messages)
     if unanswered:
-        of = f"of {len(messages)} messages" if len(messages) > 1 else "of one message"
-        says = f"{says}; {of} {len(unanswered)} unanswered in time: {', '.join(unanswered)}"
+        none = len(unanswered) == len(messages) > 1
+        of = f"none of {len(messages)} messages was" if none else f"{len(unanswered)} of {len(messages)} messages not"
+        says = f"{says}; {of} answered in time: {', '.join(unanswered)}"
     return replace(found, says=says)
 
 

@@ -80,7 +80,7 @@ def _gave_up(history: History, turn: Turn, stop: GaveUp, turn_s: float) -> Verdi
     waited_s = stop.at_s - turn.start_s if stop.after_s is None else stop.after_s
     if outcome_of(turn, history).kind == "answered" or waited_s < turn_s * (1 - AS_WRITTEN):
         return passed()
-    says = f"{turn}: the front end gave up after {waited_s:.1f} s without an answer, {turn_s:.1f} s allowed"
+    says = f"{turn}: the front end waited {waited_s:.1f} s without an answer and gave up, {turn_s:.1f} s allowed"
     return unless_starved(history, says, (stop,), turn.start_s, stop.at_s)
 
 

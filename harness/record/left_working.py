@@ -19,9 +19,16 @@ def longest_pause_s(turn: Turn) -> float:
 
 
 def asks_on(turn: Turn, ends_s: float) -> bool:
-    """Whether its last reply asked for a tool, and the recording ended sooner than one of its pauses had lasted."""
+    """Whether its last reply asked for a tool, and the recording ended sooner than one of its pauses had lasted.
+
+    A reply that was late then, and still coming, ends no loop either.
+    """
     after = calls_after_it_left(turn)
     reply = after[-1].ended if after else None
-    if reply is None or reply.stop != "tool" or not after[-1].ok:
+    if reply is None or reply.stop != "tool":
+        return False
+    if reply.slowed and after[-1].hung_up is None:
+        return True
+    if not after[-1].ok:
         return False
     return ends_s - reply.at_s <= longest_pause_s(turn)

@@ -57,14 +57,12 @@ def _near_stops(history: History, ids: Sequence[int]) -> frozenset[int]:
     return frozenset(place for at in places for place in range(at - BEFORE_STOP, at + BEHIND_STOP))
 
 
-def event_list(
-    run: str, shown: ListedEvents, bad: Mapping[int, Sequence[str]], placed: Collection[int]
-) -> Markup | None:
-    """The folded list. `bad` names what an event violates; `placed` are the events that the timeline shows."""
+def event_list(run: str, shown: ListedEvents, bad: Mapping[int, str], placed: Collection[int]) -> Markup | None:
+    """The folded list. `bad` says what an event violates; `placed` are the events that the timeline shows."""
     if not shown.lines:
         return None
     items = [
-        _gap(line) if isinstance(line, int) else _item(run, line, bad.get(line[2], ()), placed=line[2] in placed)
+        _gap(line) if isinstance(line, int) else _item(run, line, bad.get(line[2], ""), placed=line[2] in placed)
         for line in shown.lines
     ]
     words = f"The run as a list: {many(shown.total, 'event')} in order"
@@ -76,12 +74,12 @@ def _gap(left_out: int) -> Markup:
     return tag("li", f"{many(left_out, 'event')} left out here; history.jsonl holds all", class_="gap")
 
 
-def _item(run: str, line: tuple[float, str, int], violated: Sequence[str], *, placed: bool) -> Markup:
+def _item(run: str, line: tuple[float, str, int], violated: str, *, placed: bool) -> Markup:
     at_s, says, event = line
     time = tag("span", seconds(max(at_s, 0.0)), class_="at")
     if not violated:
         return tag("li", time, f"#{event} {says}", id=event_id(run, event))
-    words = tag("strong", " violates ", ", ".join(dict.fromkeys(violated)), " ")
+    words = tag("strong", f" {violated} ")
     back = tag("a", "in the timeline", href=f"#{place_id(run, event)}") if placed else None
     told = tag("span", f"#{event} {says}", words, back)
     return tag("li", time, told, id=event_id(run, event), class_="violating")

@@ -97,7 +97,7 @@ def _of_silent(
     tells = [place(call) for call, (whole_s, quiet_s) in zip(mine, waits, strict=True) if quiet_s < ALIKE * whole_s]
     calls = f"call {place(mine[0])}" if len(mine) == 1 else f"{len(mine):,} calls"
     bodies = [quiet for call, (_, quiet) in zip(mine, waits, strict=True) if _has_body(call)]
-    since = f", and {_range(bodies)} after the last byte of a body that arrived" if bodies else ""
+    since = f", and at least {_range(bodies)} after the last byte of a body that arrived" if bodies else ""
     empty = (
         f"; no byte of a body had arrived{_in_some(len(mine) - len(bodies), mine)}" if len(bodies) < len(mine) else ""
     )
@@ -110,8 +110,8 @@ def _of_silent(
     if told is None:
         alike = "Both times are alike" if bodies else "It had waited for the first byte"
         yield (
-            f"{alike}, so either kind of timer fits this run; a reply that trickles tells them apart, and "
-            "no other run of this agent on this page has such a reply that was open for longer."
+            f"{alike}, so a timer of the whole call or one of inactivity fits this run. A reply that trickles would "
+            "tell them apart, and no other run of this agent on this page has one that was open for longer."
         )
     else:
         yield _inactivity(told, longest_s, scale, fired)

@@ -59,6 +59,8 @@ class _Narrative:
 
     def _once(self, lost: Call) -> str:
         """A remark if the agent did not send a lost request again; `retries` says it of the others."""
+        if lost.ended is not None and lost.ended.slowed and lost.hung_up is None:
+            return ""
         at = lost.arrived
         step = (at.turn, at.step, at.side)
         alike = [
@@ -146,7 +148,7 @@ class _Narrative:
             if step.number > 1 and step.calls
         ]
         said = [
-            f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} and "
+            f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} (with any system prompt) and "
             f"{many(len(at.results), 'tool result')} of {many(sum(r.chars for r in at.results), 'character')}"
             f"{errors_among(at.results)}{tokens(at.results)}."
             for at in firsts

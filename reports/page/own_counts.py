@@ -88,18 +88,16 @@ def _share(took_s: float, history: History) -> str:
     real_s, scale = sum(map(_worked_s, history.turns)), history.run.time_scale
     if not real_s:
         return "no turn ended, so its share is not known"
-    of_real = f"{took_s / real_s:.0%} of the {seconds(real_s)} in which it worked on its messages"
+    of_real = f"{took_s / real_s:.0%} of the {seconds(real_s)} in which the agent worked"
     if scale == 1:
-        more = f"more than the {seconds(real_s)} in which it worked on its messages, so they overlapped"
+        more = f"more than the {seconds(real_s)} in which the agent worked, so they overlapped"
         return of_real if took_s <= real_s else more
-    of_scenario = f"{took_s / real_s / scale:.0%} of the {seconds(real_s * scale)} that this is on that clock"
+    of_scenario = f"{took_s / real_s / scale:.0%} of the agent's {seconds(real_s * scale)}"
     if took_s <= real_s:
-        return (
-            f"{of_real} if these are real seconds; if they are on the scenario's clock ({scale:g} to 1), {of_scenario}"
-        )
+        return f"{of_real} if these are real seconds. If they are the scenario's ({scale:g} to 1), {of_scenario}"
     why = "since its tool calls came one at a time" if _one_at_a_time(history) else "or its tool calls overlapped"
-    longer = f"more than the {seconds(real_s)} in which it worked on its messages, so they are on the scenario's clock"
-    return f"{longer} ({scale:g} to 1), {why}: {of_scenario}"
+    longer = f"more than the {seconds(real_s)} in which the agent worked"
+    return f"{longer}. So these are seconds of the scenario ({scale:g} to 1), {why}: {of_scenario}"
 
 
 def _worked_s(turn: Turn) -> float:

@@ -199,8 +199,8 @@ class _Answers:
             carried = sum(bool(use.results) for use in unseen)
             only = "" if seen else restarted
             yield (
-                f"Of {many(len(unseen), 'tool call')} no run was reported, as only the harness's own commands and "
-                f"tools report theirs; later requests carry a result of {carried:,} of them.{only}"
+                f"{many(len(unseen), 'tool call')} may have run unseen: only the harness's own commands and tools "
+                f"report their runs. Later requests carry a result of {carried:,} of them.{only}"
             )
             yield from self._pages()
 

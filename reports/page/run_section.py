@@ -13,7 +13,7 @@ from wedgehog.harness.record.store import BODIES, StoredRun
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import WORST_FIRST, Verdict
 from wedgehog.harness.record.views import Turn
-from wedgehog.reports.calls import VIOLATING, fault_words, violations
+from wedgehog.reports.calls import VIOLATING, fault_words, marks
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import cost_words, count_words, notes, pace
 from wedgehog.reports.database_use import database
@@ -45,8 +45,8 @@ _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evi
 _TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
 
 TOOK = (
-    "The time of a turn counts from its first request; without one, from the time at which this agent's first request "
-    "usually comes."
+    "The time of a turn counts from its first request. Without a request it counts from the time at which this agent's "
+    "first request usually comes."
 )
 
 
@@ -240,8 +240,8 @@ class _PlayedRun:
     # ---- the timeline
 
     @cached_property
-    def violating(self) -> dict[int, list[str]]:
-        return violations(self.run.judgement.verdicts)
+    def violating(self) -> dict[int, str]:
+        return marks(self.run.judgement.verdicts)
 
     @cached_property
     def linked(self) -> frozenset[int]:

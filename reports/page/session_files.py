@@ -38,7 +38,8 @@ def _said(path: Path, state: SessionState) -> str:
         if state.status
         else "no record holds a status, so the file can't tell whether it is running"
     )
-    return f"{when}, {one_line(path.name, 60)}: {many(state.records, 'record')}, {held}{torn}; {status}."
+    records = many(state.records, "record") if path.suffix == ".jsonl" or state.records > 1 else "one JSON document"
+    return f"{when}, {one_line(path.name, 60)}: {records}, {held}{torn}; {status}."
 
 
 def _since_the_kill(path: Path, folder: Path) -> str:

@@ -64,7 +64,9 @@ def test_a_stalled_continuation_names_step_sizes_and_time():
         "Call 1.2.1 to /v1/messages: 85,000 bytes with 3 tool results sent, 0 bytes of the reply's body arrived; "
         "stalled, the agent hung up after 60.0 s (fault: stall)."
     )
-    assert said.says("The continuation 1.2 carried 4 messages and 3 tool results of 3,000 characters.")
+    assert said.says(
+        "The continuation 1.2 carried 4 messages (with any system prompt) and 3 tool results of 3,000 characters."
+    )
 
 
 def test_a_storm_is_one_sentence_each_for_calls_retries_and_streak():

@@ -123,7 +123,7 @@ def test_pages_that_a_tool_asked_for_stand_beside_calls_without_a_reported_run(c
 
     said = page_of(campaign, tell)
     assert (
-        "later requests carry a result of 2 of them. The agent was started once. "
+        "Later requests carry a result of 2 of them. The agent was started once. "
         "Its tools asked our page server for /one, /two, once each." in said
     )
 
@@ -131,10 +131,7 @@ def test_pages_that_a_tool_asked_for_stand_beside_calls_without_a_reported_run(c
 def test_a_rate_of_less_than_a_minute_is_a_pace(campaign: Campaign):
     """No minute with so many calls was measured."""
     said = page_of(campaign, storm(4, "a"))
-    assert (
-        "24 calls/min, at the pace of 4 calls in 0.29 s, counted as 10 s" in said
-        and "peak" not in said.partition("Invariants")[0]
-    )
+    assert "24 calls/min (4 calls in 0.29 s, counted as 10 s)" in said and "peak" not in said.partition("Invariants")[0]
 
 
 def works_on(after_s: float) -> Tell:

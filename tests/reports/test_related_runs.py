@@ -60,7 +60,7 @@ def trickle(lived_s: float, quiet_s: float | None, *, hangs_up: bool = False, sc
 
 
 TOLD = "It is a timer of inactivity, not of the whole call."
-UNTOLD = "either kind of timer fits this run"
+UNTOLD = "a timer of the whole call or one of inactivity fits this run"
 
 
 def test_a_call_that_trickled_for_longer_tells_that_a_hang_up_was_for_inactivity(campaign: Campaign):

@@ -13,10 +13,10 @@ from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
 from wedgehog.harness.record.events.service import ChatAsked, PageAsked, PipeClosed, PipeOpened, StoreAsked, ToolAsked
 from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, Frozen, Thawed
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import fail, passed
+from wedgehog.harness.record.verdict import fail, inconclusive, passed
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.reports import write_folder
-from wedgehog.reports.calls import violations
+from wedgehog.reports.calls import marks, violations
 from wedgehog.reports.lanes import LaneItem, lanes, span_of
 from wedgehog.reports.page.event_list import FIRST, LAST, listed
 from wedgehog.reports.page.run_section import EVIDENCE_LINKED
@@ -224,6 +224,16 @@ def test_only_verdicts_that_do_not_pass_mark_events():
     event = Event(id=3)
     good = passed().named("a")
     assert violations([fail("x", [event]).named("b"), good, fail("y", [event]).named("c")]) == {3: ["b", "c"]}
+
+
+def test_an_undecided_invariant_is_not_called_violated():
+    """An inconclusive verdict has evidence too."""
+    event = Event(id=3)
+    open_ = inconclusive("z", [event]).named("d")
+    assert violations([open_]) == {}
+    assert marks([open_]) == {3: "leaves d undecided"}
+    found = [fail("x", [event]).named("b"), fail("y", [event]).named("c"), open_]
+    assert marks(found) == {3: "violates b, c, and leaves d undecided"}
 
 
 def test_in_the_page_evidence_leads_to_its_event_and_its_place(campaign: Campaign, tmp_path: Path):

@@ -82,7 +82,7 @@ def test_everybody_is_named_who_waited():
     """The network's server holds a turn up too."""
     tell = _slow_turn(1.4).waited(1.0, for_s=5, network_s=0.5)
     assert check("turn_deadline", tell.end().seal(), turn_s=60).says.endswith(
-        "but the agent waited 1.0 s for a processor, Toxiproxy waited 0.5 s for a processor"
+        "but the agent waited 1.0 s for a processor (Toxiproxy 0.5 s)"
     )
 
 

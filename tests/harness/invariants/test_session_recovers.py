@@ -158,8 +158,8 @@ def test_three_messages_after_a_kill_that_nobody_answers_are_lost():
     verdict = check("session_recovers", tell.end("", ended="deadline", exit_code=-9).seal())
     assert (verdict.status, verdict.says) == (
         "fail",
-        "the message after healing was not answered: no answer and no error by the deadline; of 4 messages 4 "
-        "unanswered in time: turn 2 lost, turn 3 lost, turn 4 lost, the recovery message lost",
+        "the message after healing was not answered: no answer and no error by the deadline; none of 4 messages was "
+        "answered in time: turn 2 lost, turn 3 lost, turn 4 lost, the recovery message lost",
     )
 
 
@@ -181,7 +181,7 @@ def test_messages_that_waited_are_answered_late_never_or_lost_and_it_is_said_whi
     verdict = check("session_recovers", tell.end(f"{nonce} and {tell.nonce}").seal())
     assert (verdict.status, verdict.says) == (
         "pass",
-        "recovered late; of 5 messages 4 unanswered in time: turn 2 answered late (in the recovery message), "
+        "recovered late; 4 of 5 messages not answered in time: turn 2 answered late (in the recovery message), "
         "turn 3 answered late (after its turn), turn 4 never answered, though still in the conversation, turn 5 lost",
     )
     assert fourth == 5
@@ -233,7 +233,7 @@ def test_a_message_that_reached_the_model_and_is_in_no_later_request_is_lost():
     tell.reply(tell.ask(1, sees=[1, 3]), f"Done {tell.nonce}")
     verdict = check("session_recovers", tell.end().seal())
     assert verdict.says == (
-        "recovered late, its request carried 1 of 2 earlier turns; of 2 messages 1 unanswered in time: turn 2 lost"
+        "recovered late, its request carried 1 of 2 earlier turns; 1 of 2 messages not answered in time: turn 2 lost"
     )
 
 

@@ -58,3 +58,16 @@ def test_a_service_that_tells_its_caller_of_the_signal_owes_no_answer(whom: str,
     tell.add(AgentKilled(turn=tell.turn, signal="SIGTERM", whom=whom, pids=(4711,)))
     tell.end("", error="Error: interrupted", status=409)
     assert check("turn_answered", tell.seal()).status == status
+
+
+def test_a_call_that_was_answered_whole_is_no_evidence_of_an_unanswered_turn():
+    """The first call asked for a tool; the second one was cut."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    cut = tell.ask(2, results=[tell.runs(token)])
+    tell.cut(cut)
+    history = tell.fails("Error: the connection broke").seal()
+    verdict = check("turn_answered", history)
+    first, second = (call.arrived.id for call in history.calls)
+    assert verdict.status == "fail" and second in verdict.evidence and first not in verdict.evidence

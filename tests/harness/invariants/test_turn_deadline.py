@@ -161,7 +161,7 @@ def test_silence_until_a_give_up_counts_from_the_bound_on_as_written(after_s: fl
     history = tell.end("", ended="gave up", exit_code=None).seal()
     verdict = check("turn_deadline", history, turn_s=90)
     assert verdict.status == status
-    red = "turn 1: the front end gave up after 90.0 s without an answer, 90.0 s allowed"
+    red = "turn 1: the front end waited 90.0 s without an answer and gave up, 90.0 s allowed"
     assert verdict.says == (red if status == "fail" else "each turn was stopped by its user, 90.0 s allowed")
 
 

@@ -318,3 +318,15 @@ def test_a_stalled_reply_ends_with_the_hang_up_of_its_agent():
     (seen,) = it.seal().calls
     assert seen.waited_until_s is None
     assert took_s(seen) == pytest.approx(2.0, abs=0.5)
+
+
+def test_a_service_whose_reply_was_only_late_at_the_end_still_works():
+    """The front end had left, and the recording ended in the middle of a slow reply that asks for a tool."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.give_up(1.0)
+    tell.reply(tell.ask(1), tools=[True], how="stalled", delivered=0, slowed=True)
+    tell.end("", ended="gave up")
+    history = tell.seal()
+    (call,) = history.calls
+    assert history.is_cut_short(history.turns[0]) and ending(call) == "late, and still coming"
