@@ -52,14 +52,17 @@ def retry_discipline(history: History) -> Iterator[Verdict]:
 
 def _retries(calls: Sequence[Call], failed: Sequence[Call]) -> str:
     """How many requests failed, and how soon the first one with the same body came after such a failure."""
+    again = [pair for same in _repeated(calls) for pair in pairwise(same)]
     waits = [
-        again.at_s - failed_s
-        for same in _repeated(calls)
-        for before, again in pairwise(same)
-        if (failed_s := _refused_s(before)) is not None and again.at_s >= failed_s
+        after.at_s - failed_s
+        for before, after in again
+        if (failed_s := _refused_s(before)) is not None and after.at_s >= failed_s
     ]
-    soonest = f"; the shortest wait before a retry was {short_time(min(waits))}" if waits else "; none was sent again"
-    return f"{len(failed)} of {len(calls)} requests failed{soonest}"
+    if waits:
+        soonest = f"the shortest wait before a retry was {short_time(min(waits))}"
+    else:
+        soonest = f"{len(again)} retried, none after a refusal" if again else "no body was sent again"
+    return f"{len(failed)} of {len(calls)} requests failed; {soonest}"
 
 
 def _attempts(turn: Turn) -> Iterator[Verdict]:

@@ -33,12 +33,12 @@ class _Use:
 
     @property
     def took(self) -> str:
-        """`took 2.1 s`, or how long it had run without an end when its turn was over."""
+        """`took 2.1 s`, or how long its reply had been there when its turn was over."""
         if any(self.end is end for end in self.use.done):
             return f"took {short_time(self.took_s)}"
         carried = any(self.end is end for end in self.use.results)
         by_requests = f"took {short_time(self.took_s)} from its reply to the request with its result"
-        return by_requests if carried else f"had not ended after {short_time(self.took_s)}"
+        return by_requests if carried else f"had no end {short_time(self.took_s)} after its reply"
 
 
 @invariant("tool_deadline")

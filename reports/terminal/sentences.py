@@ -45,12 +45,12 @@ class Sentences(Printer):
             self.say(f"{NONE} {judged.agent}: {judged.skipped} ({shown}{more})", indent=2)
 
     def _passed(self) -> None:
-        """What supports each pass, once for repeats with the same sentences."""
+        """What supports each pass, once for runs with the same sentences."""
         runs = [run for run in self.campaign.runs if run.judgement.verdict == "pass"]
         runs = [run for run in runs if result_category(run.judgement) == "passed"]
         if runs:
             self.heading("Passed")
-        for alike in grouped(runs, _sentence).values():
+        for alike in grouped(runs, lambda run: (_sentence(run), *_reasons(run.judgement))).values():
             judged = alike[0].judgement
             names = dict.fromkeys(agent_name(run.judgement) for run in alike)
             self.say(f"{SIGNS['passed']} {judged.scenario}, {', '.join(names)}", STYLES["passed"], indent=2)
@@ -112,14 +112,8 @@ class Sentences(Printer):
             self._each_invariant(runs[0])
 
     def _each_invariant(self, run: StoredRun) -> None:
-        for verdict in run.judgement.verdicts:
-            if verdict.status != "nothing":
-                said = verdict.says or verdict.because
-                self.say(f"{verdict.name} {verdict.status}{f': {said}' if said else ''}", "dim", indent=4)
-        told = {verdict.says for verdict in run.judgement.verdicts}
-        for remark in (*filter(None, [run.judgement.clocks]), *run.judgement.remarks):
-            if remark not in told:
-                self.say(remark, "dim", indent=4)
+        for reason in _reasons(run.judgement):
+            self.say(reason, "dim", indent=4)
 
     def _closing(self) -> None:
         self.console.print()
@@ -133,6 +127,14 @@ class Sentences(Printer):
             self.say(clocks)
         page = self.campaign.folder / "report.html"
         self.whole(f"report: {page if page.is_file() else self.campaign.folder}")
+
+
+def _reasons(judged: Judgement) -> list[str]:
+    """A line for each invariant that was judged, and the remarks."""
+    found = [(it, it.says or it.because) for it in judged.verdicts if it.status != "nothing"]
+    told = {verdict.says for verdict in judged.verdicts}
+    remarks = [it for it in (*filter(None, [judged.clocks]), *judged.remarks) if it not in told]
+    return [f"{it.name} {it.status}{f': {said}' if said else ''}" for it, said in found] + remarks
 
 
 def _sentence(run: StoredRun) -> object:

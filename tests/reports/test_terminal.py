@@ -200,6 +200,16 @@ def test_verbose_says_why_an_invariant_without_a_remark_passed(campaign):
     assert "turn_answered pass: turn 1 was answered" in _printed(campaign.folder, verbose=True)
 
 
+def test_verbose_gives_each_agent_its_own_reasons(campaign):
+    """Two agents pass one scenario for different reasons."""
+    for agent, because in (("one", "1 retry"), ("two", "4 retries")):
+        sentences = (Verdict("pass", name="retry_discipline", because=because),)
+        campaign.run(judgement("plain", agent, "pass", "pass", verdicts=sentences), plain_run)
+    said = _printed(campaign.folder, verbose=True)
+    assert "plain, one\n    retry_discipline pass: 1 retry" in said
+    assert "plain, two\n    retry_discipline pass: 4 retries" in said
+
+
 def test_a_known_failure_says_its_reason(campaign):
     """It does not fail the campaign, but it is shown."""
     campaign.run(judgement("timeout-in-mid-tool", "mine", "fail", known="see issue 7", says="no result"), dangling)

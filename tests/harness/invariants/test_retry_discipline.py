@@ -207,3 +207,18 @@ def test_a_summary_that_is_refused_may_be_asked_for_once_more(count: int, status
         tell.refuse(tell.ask(1, background="summary", body=body or f"shorter {at}"), status)
     tell.answer_step(1)
     assert check("retry_discipline", tell.end().seal()).status == verdict
+
+
+def test_a_pass_tells_retries_after_a_time_out_of_the_agents_own_from_none():
+    """Such a retry follows no refusal, but it came."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.stall(tell.ask(1))
+    tell.stall(tell.ask(1))
+    once = check("retry_discipline", tell.fails("Error: timed out").seal())
+    assert once.because == "turn 1: 2 of 2 requests failed; 1 retried, none after a refusal"
+    alone = HistoryBuilder()
+    alone.message()
+    alone.stall(alone.ask(1))
+    never = check("retry_discipline", alone.fails("Error: timed out").seal())
+    assert never.because == "turn 1: 1 of 1 requests failed; no body was sent again"
