@@ -1,7 +1,7 @@
 """Agents side by side: the totals of each, and per scenario the sentences in which they differ."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from statistics import median
+from statistics import fmean, median
 
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, StoredCampaign, agent_order
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell, cells_of
@@ -13,6 +13,8 @@ NAMED = 4
 """How many scenarios with one bound are named; the rest is counted."""
 MUCH_DEARER = 2.0
 """Agents with the same verdict differ if one makes this many times the paid calls of the other, and two more."""
+MUCH_MORE_OFTEN = 0.5
+"""Agents that both failed differ if one failed in so much a greater share of its repeats."""
 
 
 def side_by_side(campaign: StoredCampaign) -> Iterator[tuple[int, str]]:
@@ -101,6 +103,9 @@ def sentence(cell: PlayedCell) -> str:
 
 def _differ(cells: list[PlayedCell]) -> bool:
     if len({(cell.worst, bool(cell.undecided)) for cell in cells}) > 1:
+        return True
+    shares = [fmean(cell.failures) for cell in cells if cell.decided]
+    if shares and max(shares) - min(shares) >= MUCH_MORE_OFTEN:
         return True
     calls = [median(cell.paid_calls) for cell in cells if cell.paid_calls]
     return len(calls) > 1 and max(calls) >= max(MUCH_DEARER * min(calls), min(calls) + 2)

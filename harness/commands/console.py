@@ -73,7 +73,9 @@ class Stdout(Console):
     def __init__(self, *, stderr: bool = False, soft_wrap: bool = False) -> None:
         """Disable highlighting. Without a terminal, wrap nothing: a log has no width."""
         plain = bool(os.environ.get("NO_COLOR"))  # rich would still print bold and dim
-        super().__init__(highlight=False, stderr=stderr, soft_wrap=soft_wrap, color_system=None if plain else "auto")
+        super().__init__(
+            highlight=False, emoji=False, stderr=stderr, soft_wrap=soft_wrap, color_system=None if plain else "auto"
+        )
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self.width = LOG_WIDTH
 

@@ -21,6 +21,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import BODIES, CampaignStore, RunStore
 from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
+from wedgehog.harness.run.campaign_files import CampaignFiles
 from wedgehog.harness.run.campaign_options import FirstFailureError, OpenCampaign, Options, Progress
 from wedgehog.harness.run.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.run.control import ControlFacts, control_scenario
@@ -60,7 +61,7 @@ class Campaign:
         `stored` gets, in a thread, the folder of each run that was judged.
         """
         self.entries, self.options, self.progress, self.say = entries, options, progress, say
-        self._stored = stored
+        self._stored, self._files = stored, CampaignFiles.of(entries)
         self.mark = f"wedgehog-{secrets.token_hex(4)}"
         self._resumed = resumed
         self.store = resumed.store if resumed else CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
@@ -182,7 +183,7 @@ class Campaign:
         scenario, agent = as_far_as(entry.scenario, entry.agent, control), entry.agent
         seed = self.options.seed + entry.repeat - 1
         common = self._common(entry)
-        keep_inputs(store, entry, control, seed, common)
+        keep_inputs(store, entry, control, seed, self._files, common)
         skipped = self._skipped(entry, control)
         if not control.passed or skipped:
             judgement = unplayed(entry.scenario, agent, network.name, skipped=skipped, failed=control.says)
@@ -287,7 +288,7 @@ class Campaign:
         it = self.options
         self.store.describe(facts(network.name, it.seed, it.command_line, now) | of_scenarios(self._cells))
         if self.entries:
-            plugins, cells = absolute(it.plugins), cells_of(self.entries)
+            plugins, cells = absolute(it.plugins), cells_of(self.entries, self._files)
             plan = Plan(wedgehog_version(), network.name, it.world, it.seed, it.turn_s, plugins, cells)
             plan.write(self.store.folder)
 

@@ -57,7 +57,7 @@ class ClusterCampaign(Campaign):
         super().__init__(entries, options, progress, say, resumed, stored)
         self._address = address
         self._client: Any = None
-        self._planned = {entry.cell: cells_of([entry])[0] for entry in self._cells}
+        self._planned = {entry.cell: cells_of([entry], self._files)[0] for entry in self._cells}
 
     @contextlib.asynccontextmanager
     async def _network(self, agents: Sequence[AgentSpec], env: dict[str, str], log: Path) -> AsyncIterator[Network]:

@@ -5,7 +5,6 @@
 The plan names scenario and agent files by path and by the hash of their text: all runs of a campaign are of one text.
 """
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +21,11 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import CampaignStore, read_run
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.campaign_facts import wedgehog_version
+from wedgehog.harness.run.campaign_files import CampaignFiles
 from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.run.stored import stored_agent
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.scenario_file import ScenarioFile, load_scenario
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 FILE = "plan.json"
 
@@ -52,9 +52,9 @@ class PlannedCell:
     def entry(self, repeat: int) -> Entry:
         """One of its runs. Errors: BadFileError, ResumeError if a file has another text than it had then."""
         file = load_scenario(_existing(self.scenario_path), check_invariant)
-        _check(self.scenario_path, _scenario_hash(file), self.scenario_hash)
+        _check(self.scenario_path, CampaignFiles().scenario_hash(file), self.scenario_hash)
         agent_path = _existing(self.agent_path)
-        _check(self.agent_path, _hash(agent_path.read_bytes()), self.agent_hash)
+        _check(self.agent_path, CampaignFiles().agent_hash(agent_path), self.agent_hash)
         inputs = {"agent": self.agent, "agent_path": self.agent_path, "level": self.level}
         return Entry(file, stored_agent(agent_path.parent, inputs), self.matrix_only, repeat)
 
@@ -84,36 +84,26 @@ class Plan:
 _PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
 
 
-def cells_of(entries: Iterable[Entry]) -> tuple[PlannedCell, ...]:
+def cells_of(entries: Iterable[Entry], files: CampaignFiles) -> tuple[PlannedCell, ...]:
     """The entries as cells, each with its repeats."""
     found: dict[tuple[Path, Path, str], list[Entry]] = {}
     for entry in entries:
         found.setdefault(entry.cell, []).append(entry)
-    return tuple(_cell(group) for group in found.values())
+    return tuple(_cell(group, files) for group in found.values())
 
 
-def _cell(group: Sequence[Entry]) -> PlannedCell:
+def _cell(group: Sequence[Entry], files: CampaignFiles) -> PlannedCell:
     file, agent = group[0].file, group[0].agent
     return PlannedCell(
         scenario_path=str(file.path.absolute()),
-        scenario_hash=_scenario_hash(file),
+        scenario_hash=files.scenario_hash(file),
         agent_path=str(agent.path.absolute()),
-        agent_hash=_hash(agent.path.read_bytes()),
+        agent_hash=files.agent_hash(agent.path),
         agent=agent.name,
         level=agent.level,
         matrix_only=group[0].matrix_only,
         repeats=tuple(entry.repeat for entry in group),
     )
-
-
-def _scenario_hash(file: ScenarioFile) -> str:
-    """Over the scenario and the session files that it plants."""
-    planted = sorted(set(file.scenario.planted.values()))
-    return _hash(*(path.read_bytes() for path in (file.path, *(file.path.parent / name for name in planted))))
-
-
-def _hash(*contents: bytes) -> str:
-    return hashlib.sha256(b"\0".join(contents)).hexdigest()[:16]
 
 
 def _existing(path: str) -> Path:

@@ -15,6 +15,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement, read_judgement, write_judgement
 from wedgehog.harness.record.store import RunStore, read_run, run_folders
 from wedgehog.harness.record.verdict import Level
+from wedgehog.harness.run.campaign_files import CampaignFiles
 from wedgehog.harness.run.common_bound import CommonBound
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.exit_code import exit_code
@@ -29,16 +30,21 @@ _CONTROL: TypeAdapter[ControlFacts] = TypeAdapter(ControlFacts)
 
 
 def keep_inputs(
-    store: RunStore, entry: Entry, control: ControlFacts, seed: int, common: CommonBound | None = None
+    store: RunStore,
+    entry: Entry,
+    control: ControlFacts,
+    seed: int,
+    files: CampaignFiles,
+    common: CommonBound | None = None,
 ) -> None:
     """Write the inputs into the run's folder."""
     store.hides |= passwords(entry.agent)
-    store.keep_text("scenario.yaml", entry.file.path.read_text(encoding="utf-8"))
-    store.keep_text("agent.yaml", entry.agent.path.read_text(encoding="utf-8"))
+    store.keep_text("scenario.yaml", files.text(entry.file.path))
+    store.keep_text("agent.yaml", files.text(entry.agent.path))
     for name in entry.scenario.planted.values():
         kept = store.folder / name
         kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes((entry.file.path.parent / name).read_bytes())
+        kept.write_bytes(files.read(entry.file.path.parent / name))
     inputs = {
         "agent": entry.agent.name,
         "agent_path": str(entry.agent.path),

@@ -9,6 +9,8 @@ from wedgehog.reports.gate.rank_test import can_decide, real, repeats_needed
 from wedgehog.reports.gate.tested_numbers import TestedNumber
 from wedgehog.reports.words import many
 
+SHOWN_TIMES = 100
+"""A larger growth is shown without its percentage: it says only that the number was near zero."""
 FALSE_ALARMS = 0.005
 """The share of campaigns of an unchanged agent in which the tests of numbers may call any of them worse."""
 
@@ -98,7 +100,7 @@ def _too_few(it: TestedNumber, needed: int | None) -> str:
 
 def _difference(it: TestedNumber, kind: DifferenceKind, why: str) -> Difference:
     old, new = median(it.old), median(it.new)
-    change = f", {new / old - 1:+.0%}" if old else ""
+    change = f", {new / old - 1:+.0%}" if old and new < SHOWN_TIMES * old else ""
     says = f"{it.name} {it.quantity.words(old)} → {it.quantity.words(new)}{change} ({why})"
     ratio = median(it.high) / median(it.low) if median(it.low) else 100.0
     return Difference(it.scenario, it.agent, kind, says, min(ratio, 100.0))

@@ -254,6 +254,17 @@ def test_an_expected_fail_counts_side_by_side_as_in_a_comparison(tmp_path):
     )
 
 
+def test_an_agent_that_fails_much_more_often_stands_side_by_side(tmp_path):
+    """Both fail: the one in each of five repeats, the other in one of five."""
+    campaign = Campaign(tmp_path / "both")
+    for repeat in range(1, 6):
+        for agent, fails in (("always", True), ("once", repeat == 1), ("twice", repeat <= 2)):
+            judged = judgement("s", agent, "fail" if fails else "pass", repeat=repeat, **(LATE if fails else {}))
+            campaign.run(judged, calls(2))
+    lines = [line.partition(",")[0] for _, line in side_by_side(load(campaign.folder))]
+    assert lines[3:] == ["s:", "always: failed 5 of 5", "once: passed 4", "twice: passed 3"]
+
+
 def test_agents_stand_side_by_side_in_the_report(two_agents):
     """Totals of each, and the sentences only of the scenario that tells them apart."""
     write_folder(two_agents.folder)

@@ -73,7 +73,7 @@ def test_one_dearer_failure_that_lost_a_violation_warns_too(tmp_path):
     (found,) = gated(tmp_path, [(3, (*LATE, "session_recovers"))], [(300, LATE)]).found
     assert (found.kind, found.says.partition(";")[0]) == (
         "maybe",
-        "paid calls 3 → 300, +9900% (beyond the margin, but it no longer violates session_recovers)",
+        "paid calls 3 → 300 (beyond the margin, but it no longer violates session_recovers)",
     )
 
 

@@ -77,6 +77,14 @@ def test_the_live_line_says_how_long_the_rest_takes(played: int, skipped: int, t
     assert status.status == said
 
 
+def test_an_agents_colons_stay_colons():
+    """`:x:` in an error is no picture."""
+    console = Stdout()
+    console.file = io.StringIO()
+    console.print("mine: error :x: at line 3")
+    assert console.file.getvalue() == "mine: error :x: at line 3\n"
+
+
 def test_no_color_means_no_escape_byte_on_a_terminal_too(monkeypatch: pytest.MonkeyPatch):
     """Neither bold nor dim, and no live line."""
     said: dict[str, str] = {}

@@ -25,6 +25,7 @@ from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.exit_code import exit_code, never_played
+from wedgehog.harness.run.plan import take_up
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import judge_again, read_inputs, stored_agent
 from wedgehog.harness.scenario.scenario_file import load_scenario
@@ -349,6 +350,19 @@ async def test_a_record_that_was_torn_off_passes_nothing(entry: Any, tmp_path: P
     again = judge_again(folder)
     assert (again.verdict, again.says) == ("inconclusive", "the record ends before the run does")
     assert exit_code([again]) == 3
+
+
+async def test_a_scenario_that_is_edited_while_it_plays_is_kept_as_it_was(entry: Any, tmp_path: Path):
+    """The run is judged again and replayed by what was played, and the campaign goes on with the first text."""
+    given = entry()
+    path, text = given.file.path, given.file.path.read_text()
+    campaign = Campaign((given,), Options(tmp_path / "runs", "embedded"), Quiet(), lambda line: None)
+    path.write_text("name: other")
+    await campaign.play()
+    (folder,) = run_folders(campaign.store.folder)
+    assert (folder / "scenario.yaml").read_text() == text
+    path.write_text(text)
+    assert len(take_up(campaign.store.folder).finished) == 1
 
 
 async def test_a_failed_control_is_an_error_with_its_reason_and_is_not_judged_again(entry: Any, tmp_path: Path):

@@ -11,6 +11,7 @@ from wedgehog.harness.agents.backend_links import BackendError
 from wedgehog.harness.agents.simulated import why_not_simulated
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.run.campaign_facts import wedgehog_version
+from wedgehog.harness.run.campaign_files import CampaignFiles
 from wedgehog.harness.run.cluster_worker import RemoteRun, check_links, play_remote_run
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.plan import cells_of
@@ -32,7 +33,7 @@ def remote_run_of(spec: Path) -> RemoteRun:
     told = {"name": "well", "why": "w", "turns": [{"user": "x", "model": [{"text": "y"}]}]}
     scenario = spec.with_name("well.yaml")
     scenario.write_text(yaml.safe_dump(told))
-    (cell,) = cells_of([Entry(load_scenario(scenario), load_spec(spec))])
+    (cell,) = cells_of([Entry(load_scenario(scenario), load_spec(spec))], CampaignFiles())
     return RemoteRun(str(spec), wedgehog_version(), "embedded", "real", 0, (), cell, 1, ControlFacts(True), None)
 
 
