@@ -215,7 +215,8 @@ class TuiSession(LivingSession):
 
 
 def _is_in(pattern: str, lines: Sequence[str]) -> bool:
-    return any(re.search(pattern, line) for line in lines)
+    """Whether a line shows the pattern. A blank at the end of a prompt looks like the empty screen behind it."""
+    return any(re.search(pattern, shown) for line in lines for shown in {line, f"{line} " if line else line})
 
 
 def _plain(line: str) -> str:

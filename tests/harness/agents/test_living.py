@@ -106,7 +106,7 @@ JSON = {"ready": {"type": "ready"}, "send": {"text": "{message}"}, "done": {"typ
 WAYS: dict[str, dict[str, Any]] = {
     "lines": {"lines": {"start": start("lines"), "resume": start("lines", "resumed"), "error": "jsonl:error", **JSON}},
     "plain": {"lines": {"start": start("plain"), "resume": start("plain", "resumed"), "ready": "^> $", "done": "^> $"}},
-    "tui": {"tui": {"start": start("tui"), "resume": start("tui", "resumed"), "ready": "^> ?$", "quiet_s": 0.2}},
+    "tui": {"tui": {"start": start("tui"), "resume": start("tui", "resumed"), "ready": "^> $", "quiet_s": 0.2}},
     "acp": {"acp": {"start": start("acp")}},
 }
 AGAIN = {"lines": "resumed", "plain": "resumed", "tui": "resumed", "acp": "loaded s"}
