@@ -33,9 +33,13 @@ def check_known(specs: Iterable[AgentSpec], scenarios: Iterable[Path], stock: Pa
 
 
 def _names(scenario: Path) -> Iterator[str]:
-    """The name of the file, and the one that stands in it."""
+    """The name of the file, and the one that stands in it if it can be read."""
     yield scenario.stem
-    if found := NAME.search(scenario.read_bytes()):
+    try:
+        found = NAME.search(scenario.read_bytes())
+    except OSError:
+        return
+    if found:
         yield found[1].decode("utf-8", "replace")
 
 

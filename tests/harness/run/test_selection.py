@@ -224,6 +224,14 @@ def test_a_known_failure_of_no_scenario_is_a_mistake(incident: Any, tmp_path: Pa
     assert str(caught.value) == f"{tmp_path / 'mine.yaml'}:5: {said}"
 
 
+def test_a_folder_with_the_name_of_a_file_beside_the_played_scenario_is_no_mistake(incident: Any, tmp_path: Path):
+    """What cannot be read has no name in it."""
+    folder = incident(mine={})
+    (folder / "scenarios/folder.yaml").mkdir()
+    (tmp_path / "mine.yaml").write_text(KNOWN.format(name="mine"))
+    assert chosen(scenarios=(str(folder / "scenarios/mine.yaml"),), agents=(str(tmp_path / "mine.yaml"),))
+
+
 def test_a_known_failure_may_be_of_a_scenario_that_is_not_played_now(incident: Any, tmp_path: Path):
     """A stock one, one beside the played scenario, or one below the spec's folder, by its file's name or its own."""
     folder = incident(mine={}, other={})
