@@ -114,8 +114,11 @@ def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> 
         for app, made_by in _assigned_calls(tree):
             if made_by in SERVICES:
                 yield "http", SERVICES[made_by].format(module=_module(path), file=path.as_posix(), app=app), str(path)
-    for script in mapped(project.get("scripts")):
-        yield "command", f"{_installed(script, folder)} {{message}}", "pyproject.toml"
+    for script, named in mapped(project.get("scripts")).items():
+        start, module = _installed(script, folder), str(named).partition(":")[0]
+        if talks := next((path for path in trees if _holds(path, module) and lines_of(trees[path])), None):
+            yield "lines", start, str(talks)
+        yield "command", f"{start} {{message}}", "pyproject.toml"
     for path, text in sources.items():
         if _rank(path) < len(ENTRIES) and path in trees:
             yield from _program(path.as_posix(), text, trees[path])
@@ -162,6 +165,11 @@ def _answering(tree: ast.Module) -> Iterator[str]:
             first = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)][:1]
             if first and first[0] in QUESTIONS:
                 yield node.name
+
+
+def _holds(path: Path, module: str) -> bool:
+    """Whether a file is this module, in the project's folder or in `src`."""
+    return _module(path).removeprefix("src.").removesuffix(".__init__") == module
 
 
 def _module(path: Path) -> str:

@@ -18,7 +18,7 @@ def lines_of(tree: ast.Module) -> dict[str, object]:
         sign = f"^{re.escape(prompt).replace(chr(92) + ' ', ' ')}$"
         return {"ready": sign, "done": sign}
     parsed = {name for it in _calls(tree) if _called(it) == "loads" for name in _names_given(tree, it)}
-    asked = _likeliest(QUESTIONS, _read(tree, parsed))
+    asked = _likeliest(QUESTIONS, _read(tree, parsed) | _read_at_once(tree))
     printed = {key for it in _calls(tree) if _called(it) == "dumps" for key in _written(it)}
     said = _likeliest(ANSWERS, printed)
     if not (_reads_stdin(tree) and asked and said):

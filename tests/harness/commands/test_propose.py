@@ -51,6 +51,10 @@ for line in sys.stdin:
     except OSError as wrong:
         print(json.dumps({"error": str(wrong)}), flush=True)
 """
+AT_ONCE = """
+for line in sys.stdin:
+    print(json.dumps({"text": answer(json.loads(line)["prompt"])}), flush=True)
+"""
 FASTAPI = """
 class Question(BaseModel):
     question: str
@@ -128,6 +132,7 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"index__js": "http.createServer(f).listen(process.env.PORT)"}, "http", "PORT={port} node index.js"),
         ({"agent__py": f"port = os.environ['PORT']\n{MAIN}"}, "command", "python agent.py {message}"),
         ({"loop__py": JSON_LINES}, "lines", "python loop.py"),
+        ({"loop__py": AT_ONCE}, "lines", "python loop.py"),
         ({"core__py": "def _hidden(message): ...\nasync def reply(message, *, key): ..."}, "callable", "core.py:reply"),
     ],
 )
@@ -265,3 +270,17 @@ def test_a_script_of_the_project_is_proposed_where_it_is_installed(tmp_path: Pat
     script.parent.mkdir(parents=True)
     script.touch(0o755)
     assert proposed(tmp_path).command == ".venv/bin/bot {message}"
+
+
+def test_a_script_of_the_project_whose_module_takes_lines_is_a_process_that_stays(tmp_path: Path):
+    """The function that the script names decides, not another file."""
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "bot"\n[project.scripts]\nbot = "bot.cli:main"\n')
+    module = tmp_path / "src" / "bot" / "cli.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(JSON_LINES)
+    found = propose(tmp_path)
+    assert (found.kind, found.command, found.because) == ("lines", "bot", "src/bot/cli.py")
+    assert found.talks["send"] == {"question": "{message}"}
+    module.write_text(MAIN)
+    (tmp_path / "loop.py").write_text(JSON_LINES)
+    assert (propose(tmp_path).kind, propose(tmp_path).command) == ("command", "bot {message}")
