@@ -83,7 +83,7 @@ ItemConfig: TypeAlias = Annotated[
     Discriminator(
         _key_of,
         custom_error_type="item",
-        custom_error_message=f"expected an item with one of the keys {', '.join(_KEYS)}",
+        custom_error_message=f"an item with one of the keys {', '.join(_KEYS)}",
     ),
 ]
 

@@ -88,7 +88,8 @@ def _filled(part: str, spec: AgentSpec) -> str:
 def _searched_in_vain(program: str, spec: AgentSpec, *, new: bool) -> str | None:
     """Where a program was not found, as words; None if it was found, or if only the run can show it."""
     if Path(program).is_absolute():
-        return None if shutil.which(program) else ""
+        exists = ": this file is not executable" if Path(program).is_file() else ""
+        return None if shutil.which(program) else exists
     if os.sep in program:
         return _in_working_folder(program, spec) if new and not _comes_with(program, spec) else None
     own = path_of(spec.install, spec.runtime) if spec.runtime and spec.install else ()

@@ -29,8 +29,8 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
                 unknown = f"{turn}: a model has no known price"
                 yield passed(because=unknown) if usd_per_turn is None else inconclusive(unknown)
             elif usd_per_turn is not None and float(sum(known)) > usd_per_turn:
-                spent = f"{turn} had a simulated cost of ${float(sum(known)):.4f} in {len(paid)} paid calls"
-                says = f"{spent}, ${usd_per_turn:.4f} allowed"
+                spent = f"{turn} had a simulated cost of {_money(float(sum(known)))} in {len(paid)} paid calls"
+                says = f"{spent}, {_money(usd_per_turn)} allowed"
                 yield fail(says, requests(paid))
 
     if not any(call.paid for call in history.calls):
@@ -44,4 +44,8 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
     if usd is None or turn is None:
         return passed(because="no turn has a known cost")
     least = "at least " if history.is_cut_short(turn) else ""
-    return passed(f"the most expensive turn, {turn}, had a simulated cost of {least}${float(usd):.4f}")
+    return passed(f"the most expensive turn, {turn}, had a simulated cost of {least}{_money(float(usd))}")
+
+
+def _money(usd: float) -> str:
+    return f"${usd:.6f}" if 0 < usd < 0.001 else f"${usd:.4f}"

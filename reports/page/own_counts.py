@@ -44,7 +44,7 @@ def own_counts(history: History, files: Sequence[CountedFile]) -> Iterator[str]:
     calls = f"{least}{many(ours.paid_calls, 'paid call')}{without}"
     yield (
         f"By our count: {calls}, {count(ours.total.input_tokens)} input and "
-        f"{count(ours.total.output_tokens)} output tokens, {usd(ours.cost_usd)}."
+        f"{count(ours.total.output_tokens)} output tokens, simulated cost {usd(ours.cost_usd)}."
     )
     for name, state in files[:AT_MOST]:
         yield from _compared(name, state, ours.total.input_tokens, ours.total.output_tokens)

@@ -68,7 +68,7 @@ def test_one_item_is_a_reply() -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        ({"txt": "Hi"}, "expected an item with one of the keys text, thinking, tool"),
+        ({"txt": "Hi"}, r"\n +an item with one of the keys text, thinking, tool"),
         ({"text": "Hi", "pace": 2}, "Extra inputs are not permitted"),
         ({"stop": "later"}, "'end', 'tool', 'max_tokens'"),
         ({"delay_s": -1}, "greater than or equal to 0"),

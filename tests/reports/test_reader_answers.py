@@ -180,7 +180,7 @@ def test_the_agents_own_amounts_stand_beside_ours(campaign: Campaign):
     said = _list(campaign, storm(2, "a"), session__book_dot_jsonl=book)
     assert "book.jsonl: 3 records, in sum output_tokens 300; no record holds an amount of money." in said
     assert "By our count: 3 paid calls (with 1 of the recovery message, which the numbers above" in said
-    assert "24,000 input and 120 output tokens" in said
+    assert "24,000 input and 120 output tokens, simulated cost $" in said
     assert "So book.jsonl has 300 of 120 output tokens." in said
     assert "None known: no session file holds amounts" in _list(
         Campaign(campaign.folder.parent / "other"), storm(2, "a")

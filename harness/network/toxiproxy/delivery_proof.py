@@ -115,12 +115,12 @@ class DownstreamWatch:
     def _suspect(self, it: SocketCount | None, now: Sockets) -> DeliveryFinding:
         if it is None or it.closed_first:
             if it is not None and it.sent == self.at:
-                return Proof(self.at, f"kernel counts: {self.at} bytes went to the agent's socket, then FIN")
+                return Proof(self.at, f"kernel counts: {self.at} bytes were sent on, then FIN")
             return None if self.stalls else SocketGone(self._expected(now))
         if not self.stalls or it.sent != self.at:
             return None
         if not self.passes_nothing:
-            arrived = Proof(self.at, f"kernel counts: {self.at} bytes reached the agent's socket")
+            arrived = Proof(self.at, f"kernel counts: {self.at} bytes were sent on and have arrived")
             return None if it.unacked else arrived
         own = now.proxied.get(self.conn)
         swallowed = own is not None and own.received > self.base and not own.unread

@@ -40,7 +40,10 @@ def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         ),
         ({"command": ["/no/such/program", "{message}"]}, "command: there is no program '/no/such/program'"),
         ({"command": ["{here}/gone", "{message}"]}, "command: there is no program 'HERE/gone'"),
-        ({"command": ["{here}/agent.py", "{message}"]}, "command: there is no program 'HERE/agent.py'"),
+        (
+            {"command": ["{here}/agent.py", "{message}"]},
+            "command: there is no program 'HERE/agent.py': this file is not executable",
+        ),
         ({"command": ["{python}", "-S", "{here}/gone.py", "{message}"]}, "command: there is no file 'HERE/gone.py'"),
         (
             {"command": ["{python}", "{here}/agent.py", "{message}"], "resume": ["gone", "{message}"]},

@@ -29,6 +29,13 @@ def test_without_a_bound_the_dearest_turn_is_reported():
     assert verdict.says == "the most expensive turn, turn 1, had a simulated cost of $0.3000"
 
 
+def test_a_small_cost_is_not_rounded_to_nothing():
+    """A thousandth of a cent, and a bound that it exceeds."""
+    history = _a_turn_of(10).seal()
+    assert check("spend_bound", history).says.endswith("had a simulated cost of $0.000030")
+    assert "$0.000030 in 1 paid calls, $0.000010 allowed" in check("spend_bound", history, usd_per_turn=0.00001).says
+
+
 def test_the_cost_of_a_turn_that_asked_for_more_when_the_run_ended_is_a_lower_bound():
     """It was stopped at its deadline, and still made calls."""
     tell = HistoryBuilder()
