@@ -19,6 +19,7 @@ from wedgehog.harness.sandbox.owned import Tree
 from wedgehog.harness.sandbox.started import what_imports
 from wedgehog.harness.sim.blocking import BlockingError, run_blocking
 from wedgehog.harness.sim.blocking_socket import blocking_connections
+from wedgehog.harness.sim.own_loop import own_loops
 
 
 class SimCallableSession(Session):
@@ -60,7 +61,7 @@ class SimCallableSession(Session):
             given = taken(function, every)
             if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
                 return text_of(await function(text, **given))
-            with blocking_connections():
+            with blocking_connections(), own_loops():
                 return text_of(await run_blocking(function, text, **given))
         except BlockingError as missing:
             raise self._host.refused(missing) from None

@@ -6,7 +6,8 @@ await run_blocking(function) ── starts ──▶ function() ── time.slee
                              ── awaits that, then continues it ──▶ …
 ```
 
-`time.sleep` and the connections of blocking clients (`blocking_socket.py`) call `wait_for` there.
+`time.sleep`, the connections of blocking clients (`blocking_socket.py`) and event loops of the function
+(`own_loop.py`) call `wait_for` there.
 """
 
 import asyncio
@@ -46,7 +47,7 @@ async def run_blocking(function: Callable[..., Any], *args: Any, **options: Any)
     blocking = GREENLETS.greenlet(lambda: function(*args, **options))
     blocking.gr_context = contextvars.copy_context()
     try:
-        told = blocking.switch()
+        told = _switched(blocking.switch)
         while not blocking.dead:
             told = await _continued(blocking, told)
     except KeyboardInterrupt:
@@ -59,10 +60,20 @@ async def _continued(blocking: Any, waits: Coroutine[Any, Any, Any]) -> Any:
     try:
         value = await waits
     except asyncio.CancelledError:
-        return blocking.throw(KeyboardInterrupt)
+        return _switched(blocking.throw, KeyboardInterrupt)
     except BaseException as error:
-        return blocking.throw(error)
-    return blocking.switch(value)
+        return _switched(blocking.throw, error)
+    return _switched(blocking.switch, value)
+
+
+def _switched(switch: Callable[..., Any], *value: object) -> Any:
+    """Go on in the function, which has no running event loop, until it waits or ends."""
+    loop = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        return switch(*value)
+    finally:
+        asyncio._set_running_loop(loop)
 
 
 def can_wait() -> bool:

@@ -46,8 +46,7 @@ class BlockingSocket:
 
     def getsockopt(self, *option: Any) -> int:
         """Only TLS asks, for the kind of a socket."""
-        loop, what = asyncio.get_running_loop(), "TLS of a blocking client"
-        raise loop.refusal(what) if isinstance(loop, RefusesRealThings) else SimUnsupportedError(what)
+        raise wait_for(_refusal("TLS of a blocking client"))
 
     def getsockname(self) -> Address:
         """The own address."""
@@ -176,3 +175,8 @@ async def _within(operation: Coroutine[Any, Any, Waited], limit_s: float | None)
             return await operation
     except TimeoutError:
         raise TimeoutError("timed out") from None
+
+
+async def _refusal(what: str) -> SimUnsupportedError:
+    loop = asyncio.get_running_loop()
+    return loop.refusal(what) if isinstance(loop, RefusesRealThings) else SimUnsupportedError(what)

@@ -14,3 +14,5 @@ class Program:
 
 PROGRAM: ContextVar[Program | None] = ContextVar("PROGRAM", default=None)
 """The program whose code runs."""
+BEGUN_ON: ContextVar[object] = ContextVar("BEGUN_ON", default=None)
+"""The event loop of a blocking function on which the code runs, if it does."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from wedgehog.harness.sim.programs import PROGRAM, Program
+from wedgehog.harness.sim.programs import BEGUN_ON, PROGRAM, Program
 
 MOST_CALLERS = 2
 """How many callers are named, the outermost last."""
@@ -17,7 +17,7 @@ class SimTask(asyncio.Task[Any]):
     """A task whose hash is its serial number, so that sets of tasks have one order in every process."""
 
     def __init__(self, coro: Any, *, serial: int, **options: Any) -> None:
-        self.serial, self.program = serial, PROGRAM.get()
+        self.serial, self.program, self.begun_on = serial, PROGRAM.get(), BEGUN_ON.get()
         super().__init__(coro, **options)
 
     def set_name(self, name: object) -> None:

@@ -49,9 +49,10 @@ def test_minutes_are_judged_by_the_virtual_clock(wedgehog: Wedgehog, tmp_path: P
     assert "Virtual time: " in page and " s, played in " in page
 
 
-def test_a_function_that_blocks_is_played_in_virtual_time_too(wedgehog: Wedgehog, tmp_path: Path):
+@pytest.mark.parametrize("function", ["blocks", "runs_a_loop"])
+def test_a_function_that_blocks_is_played_in_virtual_time_too(wedgehog: Wedgehog, tmp_path: Path, function: str):
     pytest.importorskip("greenlet")
-    (run,) = played(wedgehog, tmp_path, "blocks", "stall-always")
+    (run,) = played(wedgehog, tmp_path, function, "stall-always")
     told = judgement(run)
     assert told["verdict"] == "pass" and float(str(told["virtual_s"])) > 100 > float(str(told["real_s"]))
 

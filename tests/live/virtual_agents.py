@@ -79,6 +79,11 @@ def blocks(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
     raise RuntimeError("the model did not answer")
 
 
+def runs_a_loop(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
+    """Not async, but runs an async function."""
+    return asyncio.run(answer(message, session_dir=session_dir, llm_url=llm_url, key=key))
+
+
 async def starts_a_process(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
     """Catches the error that says that this is not simulated."""
     try:

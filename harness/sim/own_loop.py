@@ -1,0 +1,137 @@
+"""The event loop that a blocking function makes for itself: `asyncio.run`, `anyio.run`, `run_until_complete`.
+
+Its coroutines run on the simulated loop, and the function waits for them. Unlike a loop of its own, that one does not
+stand still between two calls.
+"""
+
+import asyncio
+import contextlib
+import warnings
+from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextvars import Context
+from typing import Any, cast
+from unittest import mock
+
+from wedgehog.harness.sim.blocking import can_wait, wait_for
+from wedgehog.harness.sim.loop import SimLoop
+from wedgehog.harness.sim.programs import BEGUN_ON
+from wedgehog.harness.sim.tasks import in_order
+
+
+class OwnLoop(SimLoop):
+    """It has the clock, the network and the tasks of the simulated loop, but ends for itself."""
+
+    __slots__ = ("_over", "_simulated")
+
+    def __init__(self, simulated: SimLoop) -> None:
+        self.__dict__ = simulated.__dict__
+        self._simulated, self._over = simulated, False
+
+    def __del__(self) -> None:
+        """One that its function did not close holds nothing."""
+
+    def create_task(self, coro: Any, *, name: str | None = None, context: Context | None = None) -> asyncio.Task[Any]:  # type: ignore[override]
+        """A task of the simulated loop, which ends with this one."""
+        if context is not None:
+            context.run(BEGUN_ON.set, self)
+        before = BEGUN_ON.set(self)
+        try:
+            return self._simulated.create_task(coro, name=name, context=context)
+        finally:
+            BEGUN_ON.reset(before)
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        """A future of the simulated loop."""
+        return self._simulated.create_future()
+
+    def run_until_complete(self, future: Generator[Any, None, Any] | Awaitable[Any]) -> Any:
+        """Wait for it in the blocking function."""
+        done = future if asyncio.isfuture(future) else self.create_task(future)
+        wait_for(_ended(done))
+        return done.result()
+
+    def run_forever(self) -> None:
+        """What would end it is a call from elsewhere."""
+        raise self.refusal("an event loop that runs for ever")
+
+    def close(self) -> None:
+        """End the tasks that are left on it."""
+        left = [] if self._over else [it for it in in_order(self._simulated) if getattr(it, "begun_on", None) is self]
+        self._over = True
+        for task in left:
+            task.cancel()
+        if left and can_wait():
+            wait_for(_all_ended(left))
+
+    def is_closed(self) -> bool:
+        """Whether its function has closed it."""
+        return self._over
+
+    def is_running(self) -> bool:
+        """Never while its function runs."""
+        return False
+
+    def set_debug(self, enabled: bool) -> None:
+        """There is no debug mode."""
+
+    async def shutdown_asyncgens(self) -> None:
+        """Those of others go on."""
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  it is asyncio's
+        """There is none."""
+
+
+async def _ended(future: "asyncio.Future[Any]") -> None:
+    """Wait for its end. A cancellation is passed on, as Ctrl-C is; then the future says what comes of it."""
+    try:
+        await asyncio.wait({future})
+    except asyncio.CancelledError:
+        future.cancel()
+        await asyncio.wait({future})
+        if future.cancelled():
+            raise
+
+
+async def _all_ended(tasks: list["asyncio.Task[Any]"]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.contextmanager
+def own_loops() -> Iterator[None]:
+    """Let blocking functions make event loops. Code of the simulated loop gets asyncio's own."""
+    simulated, mine = cast(SimLoop, asyncio.get_running_loop()), list[OwnLoop]()
+
+    def new() -> OwnLoop:
+        mine.append(OwnLoop(simulated))
+        return mine[-1]
+
+    def current() -> OwnLoop:
+        return next((loop for loop in reversed(mine) if not loop.is_closed()), None) or new()
+
+    def run_forever(loop: asyncio.BaseEventLoop) -> None:
+        if can_wait() and not isinstance(loop, SimLoop):
+            raise simulated.refusal(f"an event loop of the class {type(loop).__name__}")
+        running(loop)
+
+    def runner(self: Any, *, debug: bool | None = None, loop_factory: Any = None) -> None:
+        started(self, debug=debug, loop_factory=new if can_wait() else loop_factory)
+
+    running, started = asyncio.BaseEventLoop.run_forever, asyncio.Runner.__init__
+    policy = _policy()
+    with contextlib.ExitStack() as stack:
+        for name, instead in (("new_event_loop", new), ("get_event_loop", current)):
+            stack.enter_context(mock.patch.object(policy, name, _in_a_function(instead, getattr(policy, name))))
+        stack.enter_context(mock.patch.object(asyncio.BaseEventLoop, "run_forever", run_forever))
+        stack.enter_context(mock.patch.object(asyncio.Runner, "__init__", runner))
+        yield
+
+
+def _policy() -> type:
+    """The class of the policy that `asyncio` asks for event loops."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # (from Python 3.14 on)
+        return type(asyncio.get_event_loop_policy())
+
+
+def _in_a_function(instead: Callable[[], OwnLoop], real: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda policy: instead() if can_wait() else real(policy)
