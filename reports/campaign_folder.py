@@ -26,10 +26,11 @@ CONTROL = "control"
 
 @dataclass(frozen=True)
 class Unfinished:
-    """A run without a readable judgement, and the reason."""
+    """A run without a readable judgement, or all that were never begun; and the reason."""
 
     folder: Path
     why: str
+    runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ class StoredCampaign:
     """By the folder of the run. The runs hold no history: each use of one reads it again."""
     unfinished: tuple[Unfinished, ...] = ()
     controls: tuple[Path, ...] = ()
+
+    @property
+    def lost(self) -> int:
+        """How many runs are unfinished."""
+        return sum(it.runs for it in self.unfinished)
 
     @cached_property
     def families(self) -> Mapping[str, str]:
@@ -118,7 +124,7 @@ def _never_begun(folder: Path, begun: int) -> list[Unfinished]:
     except (ValueError, TypeError, KeyError):
         return [Unfinished(plan, "the plan of the campaign can't be read")]
     left = planned - begun
-    return [Unfinished(plan, f"{left:,} of {planned:,} runs were never begun")] if left > 0 else []
+    return [Unfinished(plan, f"{left:,} of {planned:,} runs were never begun", left)] if left > 0 else []
 
 
 def _run_folders(campaign: Path) -> tuple[frozenset[Path], list[Path]]:

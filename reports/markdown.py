@@ -62,7 +62,7 @@ def code(text: str) -> str:
 def _lines(campaign: StoredCampaign, table: Sequence[RunRow]) -> Iterator[str]:
     yield "## Wedgehog"
     yield ""
-    yield f"**{tally((row.standing for row in table), len(campaign.unfinished))}**, {total_words(table)}."
+    yield f"**{tally((row.standing for row in table), campaign.lost)}**, {total_words(table)}."
     yield ""
     rows = sorted(folded(table), key=lambda row: WORST_FIRST.index(row.standing))
     below = "\n".join(_below(campaign, table, rows)).split("\n")  # a replay is a line of its own

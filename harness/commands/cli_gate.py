@@ -58,7 +58,7 @@ def baseline(
         if cell.undecided:
             err.print(f"left out: {cell.scenario}, {cell.agent}: {cell.reads()}", markup=False)
     if campaign.unfinished:
-        err.print(f"left out: {many(len(campaign.unfinished), 'unfinished run')}", markup=False)
+        err.print(f"left out: {many(campaign.lost, 'unfinished run')}", markup=False)
     err.print(f"wrote {into}: {many(sum(map(len, fresh.cells.values())), 'result')}", markup=False)
 
 

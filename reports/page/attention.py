@@ -27,7 +27,7 @@ def headline(campaign: StoredCampaign) -> str:
     """The result in one sentence."""
     categories = [result_category(run.judgement) for run in campaign.runs]
     counted = [category for category in categories if category not in ("skipped", "shown")]
-    unfinished = len(campaign.unfinished)
+    unfinished = campaign.lost
     bad, total = sum(one in ATTENTION for one in counted) + unfinished, len(counted) + unfinished
     if not total:
         return "Nothing ran"
@@ -40,7 +40,7 @@ def wrong_lines(campaign: StoredCampaign, runs: Sequence[NumberedRun], address: 
     """At most three lines: the most frequent kinds of wrong result, each with a run to begin with."""
     lines = list(_kinds(runs, address))
     if campaign.unfinished:
-        lines.append(tag("li", tag("strong", many(len(campaign.unfinished), "run")), " ended before it was judged"))
+        lines.append(tag("li", tag("strong", many(campaign.lost, "run")), " not judged: the campaign ended before"))
     if not lines:
         return _nothing_wrong(campaign)
     if len(lines) > LINES:

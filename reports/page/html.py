@@ -98,7 +98,7 @@ class _Page:
     def _header(self) -> Markup:
         """What is wrong in three lines, before anything else."""
         spent = f"{total_words(self.table)} at list prices, without the recovery messages" if self.table else ""
-        counts = tally((row.standing for row in self.table), len(self.campaign.unfinished))
+        counts = tally((row.standing for row in self.table), self.campaign.lost)
         expected = any(run.judgement.verdict == "fail" and run.judgement.as_expected for run in self.campaign.runs)
         counts += " (an expected fail counts as passed)" if expected else ""
         return tag(

@@ -119,7 +119,7 @@ class Sentences(Printer):
         self.console.print()
         if not self.rows and not self.campaign.unfinished:
             self.say("Nothing ran.")
-        counts = tally((row.standing for row in self.rows), len(self.campaign.unfinished))
+        counts = tally((row.standing for row in self.rows), self.campaign.lost)
         bad = self.campaign.unfinished or any(row.standing in ATTENTION for row in self.rows)
         spent = f", {total_words(self.rows)}" if self.rows else ""
         self.say(Text.assemble(self.text(counts, "bold red" if bad else "bold green"), self.text(spent)))

@@ -9,6 +9,7 @@ from rich.console import Console
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.reports import write_folder
 from wedgehog.reports.campaign_folder import load
+from wedgehog.reports.page.attention import headline
 from wedgehog.reports.terminal import print_campaign
 
 from .conftest import dangling, judgement, plain_run, storm, storm_judgement
@@ -103,6 +104,16 @@ def test_the_closing_line_counts_and_names_the_report(sample):
     said = _printed(sample)
     assert "4 passed, 1 failed, 1 skipped, 1 inconclusive, 2 only shown, 1 unfinished" in said
     assert said.strip().endswith(f"report: {sample / 'report.html'}")
+
+
+def test_each_run_that_was_never_begun_is_counted(campaign):
+    """They stand in one line, which is not one run."""
+    campaign.run(judgement("a", "fixed"), plain_run)
+    (campaign.folder / "plan.json").write_text('{"cells": [{"repeats": [1, 2, 3]}]}')
+    said = _printed(campaign.folder)
+    assert "2 of 3 runs were never begun" in said
+    assert "1 passed, 0 failed, 0 skipped, 2 unfinished" in said
+    assert "2 of 3 runs did not end as expected" in headline(load(campaign.folder))
 
 
 def test_families_head_their_scenarios(sample):
