@@ -5,12 +5,16 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 
 from wedgehog.harness.agents.backend_links import check_backends
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.callable_python import check_pythons
 from wedgehog.harness.agents.opening import missing_package
+from wedgehog.harness.agents.python_probe import has_no, imports
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports
@@ -48,8 +52,11 @@ def _missing(spec: AgentSpec) -> Iterator[str]:
         words = [_filled(part, spec) for part in line]
         new = "resume" not in key and key != "wake_up"
         yield from (f"{key}: {says}" for says in _gone(words, spec, new=new))
-    if spec.callable and spec.python is None and not _can_be_imported(_filled(spec.callable, spec), spec):
-        yield f"callable: there is no module {spec.callable.rpartition(':')[0]!r}"
+    if spec.callable and spec.python is None:
+        target = _filled(spec.callable, spec)
+        if not _can_be_imported(target, spec):
+            yield f"callable: there is no module {spec.callable.rpartition(':')[0]!r}"
+        yield from (f"callable: {says}" for says in _lacks(target, spec))
 
 
 def _command_lines(spec: AgentSpec) -> Mapping[str, Sequence[str]]:
@@ -108,6 +115,19 @@ def _in_working_folder(file: str, spec: AgentSpec) -> str:
     name = file.removeprefix("./")
     hint = f": write {{here}}/{name}" if (spec.here / name).is_file() else "; {here} is the folder of this file"
     return f" in the agent's working folder, which is new in each run{hint}"
+
+
+def _lacks(target: str, spec: AgentSpec) -> Iterator[str]:
+    """What the file of a callable lacks in our own Python: a package that it always imports, or the function."""
+    file = what_imports(target, [str(spec.here)]).entry
+    if file is None or "PYTHONPATH" in {*spec.env, *spec.inherit_env}:
+        return
+    with suppress(OSError, SyntaxError, ValueError):  # the first call of the function shows it
+        for module, line in imports(file):
+            if find_spec(module) is None and PathFinder.find_spec(module, [str(spec.here)]) is None:
+                yield f"there is no module {module!r}, which {file}:{line} imports"
+        if has_no(target.rpartition(":")[2].split(".")[0], file):
+            yield f"{file} has no {target.rpartition(':')[2]!r}"
 
 
 def _can_be_imported(target: str, spec: AgentSpec) -> bool:

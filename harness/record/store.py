@@ -44,9 +44,13 @@ class RunStore:
         self._history = (folder / "history.jsonl").open("w", encoding="utf-8", errors=ESCAPED)
 
     def write(self, event: Event) -> None:
-        """Append one event and flush it."""
-        self._history.write(self._hidden(json.dumps(event.as_json(), ensure_ascii=False)) + "\n")
-        self._history.flush()
+        """Append one event and flush it. An OSError names the file: that of a full disk does not."""
+        line = self._hidden(json.dumps(event.as_json(), ensure_ascii=False)) + "\n"
+        try:
+            self._history.write(line)
+            self._history.flush()
+        except OSError as wrong:
+            raise OSError(wrong.errno, wrong.strerror, self._history.name) from None
 
     def keep_body(self, body: bytes) -> str:
         """Keep a body once, whatever the order of its JSON keys; return its name, a hash of 16 hex digits."""

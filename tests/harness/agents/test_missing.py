@@ -18,8 +18,8 @@ NEW = "in the agent's working folder, which is new in each run"
 def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """What is missing from a spec, without the spec's path; `agent.py` and the module `mine` are in its folder."""
     monkeypatch.setenv("PATH", "/usr/bin")
-    (tmp_path / "agent.py").touch()
-    (tmp_path / "mine.py").touch()
+    for name in ("agent.py", "mine.py"):
+        (tmp_path / name).write_text("def call(message): ...\n")
     path = tmp_path / "agent.yaml"
 
     def found(**words: Any) -> str:
@@ -133,3 +133,33 @@ def test_all_agents_that_lack_something_are_named_at_once(tmp_path: Path):
     assert str(wrong.value).splitlines() == [
         f"{tmp_path}/{name}.yaml: command: there is no program '/no/{name}'" for name in ("a", "b")
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("import nowhere_at_all\nanswer = print", "there is no module 'nowhere_at_all', which HERE/own.py:1 imports"),
+        ("def reply(message): ...", "HERE/own.py has no 'answer'"),
+    ],
+)
+def test_what_a_callables_file_lacks_in_our_own_python_is_named(missing: Any, tmp_path: Path, text: str, says: str):
+    """A mistake of the set-up ends the command, and is no failure of the agent."""
+    (tmp_path / "own.py").write_text(text)
+    assert missing(callable="{here}/own.py:answer") == f"callable: {says}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    import nowhere_at_all\nexcept ImportError:\n    pass\nanswer = print",
+        "import sys\nsys.path.append('lib')\nimport nowhere_at_all\nanswer = print",
+        "import mine\nanswer = print",
+        "from os import *",
+        "def __getattr__(name): ...",
+        "this is no Python",
+    ],
+)
+def test_what_a_callables_file_may_have_in_the_run_is_not_called_missing(missing: Any, tmp_path: Path, text: str):
+    """Only the call shows it."""
+    (tmp_path / "own.py").write_text(text)
+    assert missing(callable="{here}/own.py:answer") == ""

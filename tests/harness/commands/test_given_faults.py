@@ -80,7 +80,7 @@ async def test_my_agent(message, *, session_dir, llm_url, key):
 """
 
 
-@pytest.mark.parametrize(("module", "said"), [("my_agent", "1 passed"), ("lost.my_agent", "No module named 'lost'")])
+@pytest.mark.parametrize(("module", "said"), [("my_agent", "1 passed"), ("lost.my_agent", "there is no module 'lost'")])
 def test_the_agent_may_be_a_module_beside_the_test(tmp_path: Path, module: str, said: str):
     """As `python test.py` finds it. One that is found by this process alone is one failure without a traceback."""
     (tmp_path / "my_agent.py").write_text(AGENT)
