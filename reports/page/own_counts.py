@@ -13,6 +13,8 @@ from wedgehog.reports.page.session_state import SessionState, session_state
 from wedgehog.reports.words import brief, count, least_money, many, money, one_line, seconds
 
 AT_MOST = 5
+SHOWN_WHOLE = 1000
+"""Larger sums are shown without decimals."""
 CountedFile = tuple[str, SessionState]
 """The name of a file with amounts in each record, and what it holds."""
 
@@ -33,7 +35,7 @@ def own_counts(history: History, files: Sequence[CountedFile]) -> Iterator[str]:
     if not files:
         yield "None known: no session file holds amounts in each of its records."
     for name, state in files[:AT_MOST]:
-        sums = ", ".join(f"{one_line(it, 30)} {brief(total)}" for it, total in [*state.sums.items()][:AT_MOST])
+        sums = ", ".join(f"{one_line(it, 30)} {_amount(total)}" for it, total in [*state.sums.items()][:AT_MOST])
         blank = f"; {count(state.blank)} of them hold only zeros" if state.blank else ""
         no_money = "" if state.has_money else "; no record holds an amount of money"
         yield f"{name}: {many(state.records, 'record')}, in sum {sums}{blank}{no_money}."
@@ -48,6 +50,11 @@ def own_counts(history: History, files: Sequence[CountedFile]) -> Iterator[str]:
     )
     for name, state in files[:AT_MOST]:
         yield from _compared(name, state, ours.total.input_tokens, ours.total.output_tokens)
+
+
+def _amount(total: float) -> str:
+    """`85.5`, `1,234` or `1.28M`."""
+    return f"{total:.1f}" if total != int(total) and abs(total) < SHOWN_WHOLE else brief(total)
 
 
 def _compared(name: str, state: SessionState, input_tokens: int, output_tokens: int) -> Iterator[str]:
