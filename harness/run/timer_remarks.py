@@ -89,15 +89,15 @@ def _not_due(timers: Sequence[Timeout], stamped: Sequence[str], history: History
         if early:
             ran = ", ".join(f"{s:.2f} s" for s in early.values())
             lines = _of_earlier(timer, [turn for turn in waits if str(turn) in early])
-            only = f"after the message the agent ran for {ran} only{lines}"
-            yield f"{', '.join(early)}: its timer {name} was not due: {only}"
+            why = f"as the agent ran only {ran} after the message{lines}"
+            yield f"{', '.join(early)}: its timer {name} was not due, {why}"
 
 
 def _of_earlier(timer: Timeout, early: Sequence[Turn]) -> str:
     """That its words stand in the output of such a turn, although their time is that of an earlier message."""
     ended = [(str(turn), turn.end.stderr) for turn in early if turn.end is not None]
     said = ", ".join(turn for turn, stderr in ended if timer.says and re.search(timer.says, stderr))
-    return f"; its line in the output of {said} is, by its own time, a late one of an earlier message" if said else ""
+    return f". The line about it in the output of {said} belongs, by its time, to an earlier message" if said else ""
 
 
 def _ran_s(turn: Turn, history: History) -> float:

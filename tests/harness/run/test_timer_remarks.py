@@ -87,6 +87,6 @@ def test_a_timer_that_counts_from_the_message_was_not_due_where_the_agent_ran_fo
     every = said(tell.seal(), TYPING)
     assert any(it.startswith("turn 2: by the time on its own line") for it in every)
     (early,) = [it for it in every if "was not due" in it]
-    assert early.startswith("turn 1, turn 3: its timer 'typing' (120 s; here 12 s) was not due: after the message the ")
-    assert "the agent ran for 1.01 s, 5.02 s only" in early
-    assert early.endswith("; its line in the output of turn 3 is, by its own time, a late one of an earlier message")
+    assert early.startswith("turn 1, turn 3: its timer 'typing' (120 s; here 12 s) was not due, as the agent ")
+    assert "ran only 1.01 s, 5.02 s after the message" in early
+    assert early.endswith(". The line about it in the output of turn 3 belongs, by its time, to an earlier message")
