@@ -48,8 +48,11 @@ def one_line(text: str, limit: int = 0) -> str:
 
 
 def speakable(text: str, encoding: str) -> str:
-    """`text` in characters of `encoding`: known signs are replaced by ASCII, all others by a question mark."""
-    return "".join(_written(char, encoding) for char in text)
+    """`text` in characters of `encoding`: known signs are replaced by ASCII, all others by a question mark.
+
+    GitHub's runner obeys `##[command]` anywhere in a line of a log, so that gets a space.
+    """
+    return "".join(_written(char, encoding) for char in text.replace("##[", "## ["))
 
 
 def _written(char: str, encoding: str) -> str:

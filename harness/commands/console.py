@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 from rich.console import Console
@@ -78,6 +78,12 @@ class Stdout(Console):
         )
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self.width = LOG_WIDTH
+
+    def print(self, *words: Any, **how: Any) -> None:
+        """Print words in characters that this output can write."""
+        from wedgehog.reports.words import speakable
+
+        super().print(*(speakable(it, self.encoding) if isinstance(it, str) else it for it in words), **how)
 
     def data(self, text: str) -> None:
         """Print text unchanged, for programs."""

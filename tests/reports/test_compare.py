@@ -209,6 +209,16 @@ def test_a_baseline_is_a_side_too(tmp_path):
     assert compared(path, today(tmp_path).folder).exit_code == 1
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_an_output_without_utf8_changes_no_exit_code(tmp_path, encoding):
+    """As that of a pipe on Windows: signs become ASCII."""
+    ran = CliRunner(charset=encoding).invoke(
+        app, ["compare", str(yesterday(tmp_path).folder), str(today(tmp_path).folder)]
+    )
+    assert ran.exit_code == 1, ran.output
+    assert "X worse: doubled" in ran.stdout and " -> " in ran.stdout
+
+
 def test_an_unknown_side_is_one_line(two_agents, tmp_path):
     """With the names that there are."""
     ran = compared("first@1", "third", "--in", two_agents.folder)

@@ -51,6 +51,14 @@ def test_without_colours_the_words_still_tell_red_from_expected_red(sample, monk
     assert "✗ fail (pass expected)" in plain
 
 
+def test_no_word_of_an_agent_is_a_command_of_github(campaign):
+    """Its runner obeys `##[command]` anywhere in a line, and `stop-commands` would take away our annotations."""
+    said = "turn 1: it said ##[stop-commands]x"
+    campaign.run(judgement("x", "a", "fail", "pass", violated=("error_surfaced",), says=said), plain_run)
+    printed = _printed(campaign.folder, width=200)
+    assert "it said ## [stop-commands]x" in printed and "##[" not in printed
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_a_terminal_that_writes_no_utf8_gets_words_for_signs(sample, encoding):
     """Characters outside the encoding are replaced."""
