@@ -1,5 +1,6 @@
 """Run a coroutine until it ends or the user stops it."""
 
+import errno
 import signal
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ def run_until_stopped(
     async def guarded() -> bool:
         task = asyncio.create_task(work)
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_stack_of_a_bug)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             # (A second signal would cancel the cleanup that the first one began.)
             loop.add_signal_handler(number, lambda: task.cancelling() or task.cancel())
@@ -33,3 +35,10 @@ def run_until_stopped(
 
     with asyncio.Runner(loop_factory=loop) as runner:
         return runner.run(guarded())
+
+
+def _stack_of_a_bug(loop: "AbstractEventLoop", context: dict[str, Any]) -> None:
+    """Print what no caller sees, but not that a disk is full: the command then ends with a line that names the file."""
+    wrong = context.get("exception")
+    if not (isinstance(wrong, OSError) and wrong.errno in (errno.ENOSPC, errno.EDQUOT)):
+        loop.default_exception_handler(context)

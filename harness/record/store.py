@@ -42,6 +42,8 @@ class RunStore:
         self._bodies = bodies
         self._by_size: dict[int, list[str]] = {}
         self._history = (folder / "history.jsonl").open("w", encoding="utf-8", errors=ESCAPED)
+        self._failed: OSError | None = None
+        """Why an event could not be written: the history is not whole, even if later ones can be."""
 
     def write(self, event: Event) -> None:
         """Append one event and flush it. An OSError names the file: that of a full disk does not."""
@@ -50,7 +52,8 @@ class RunStore:
             self._history.write(line)
             self._history.flush()
         except OSError as wrong:
-            raise OSError(wrong.errno, wrong.strerror, self._history.name) from None
+            self._failed = OSError(wrong.errno, wrong.strerror, self._history.name)
+            raise self._failed from None
 
     def keep_body(self, body: bytes) -> str:
         """Keep a body once, whatever the order of its JSON keys; return its name, a hash of 16 hex digits."""
@@ -91,7 +94,11 @@ class RunStore:
         return text
 
     def close(self, judgement: Judgement | None = None) -> None:
-        """Close the history; write the judgement, if any, in one piece."""
+        """Close the history; write the judgement, if any, in one piece. OSError: an event could not be written."""
+        if self._failed is not None:
+            with contextlib.suppress(OSError):
+                self._history.close()
+            raise self._failed
         self._history.close()
         if judgement is not None:
             write_judgement(self.folder, judgement)
