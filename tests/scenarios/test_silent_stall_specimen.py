@@ -219,8 +219,8 @@ SLOW = [("none", 1), ("retry-network-errors", 3), (FIXED, 2), ("model-timeout", 
 async def test_a_model_slower_than_the_timer_loses_the_turn_and_each_retry_pays_again(
     phone: Phone, fake: Fake, fixes: str, calls: int
 ):
-    """The model works for 65 s, always; the call's own timeout is not read without honour-timeout."""
-    fake.replies += [says(text("found"), send=late(65))] * 3
+    """The model works for 75 s, always; the call's own timeout is not read without honour-timeout."""
+    fake.replies += [says(text("found"), send=late(75))] * 3
     assert await phone.say("hi", fixes) == (1, "", "Error: Timeout")
     assert len(fake.asked) == calls
 
@@ -228,7 +228,7 @@ async def test_a_model_slower_than_the_timer_loses_the_turn_and_each_retry_pays_
 @pytest.mark.parametrize("fixes", [LONGER, "model-timeout,honour-timeout"])
 async def test_a_timeout_of_its_own_waits_for_a_slow_model(phone: Phone, fake: Fake, fixes: str):
     """90 s for a model call, where the HTTP function reads the option."""
-    fake.replies += [says(text("found"), send=late(65))]
+    fake.replies += [says(text("found"), send=late(75))]
     assert await phone.say("hi", fixes) == (0, "found", "")
 
 
