@@ -1,6 +1,7 @@
 """What `wedgehog init` proposes: it reads the project in the working folder, and executes nothing."""
 
 import ast
+import json
 import os
 import re
 import sys
@@ -45,6 +46,14 @@ ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "server", "servi
 ENVIRONMENTS: Final = (".venv", "venv")
 """The usual names of the folder of a project's own environment."""
 _TALKS: Final[Mapping[str, Callable[[ast.Module], dict[str, object]]]] = {"lines": lines_of, "http": route_of}
+_ACP: Final = re.compile(
+    r"^\s*(?:from|import) acp\b[\s\S]*\b(?:run_agent|AgentSideConnection)\("
+    r"|agent-?client-?protocol[\s\S]*\bAgentSideConnection\(",
+    re.MULTILINE,
+)
+"""What an agent has that speaks the Agent Client Protocol with its official package, of Python or of Node."""
+_READS_LINES: Final = re.compile(r"readline\b[\s\S]*createInterface\(|process\.stdin\.on\(")
+"""What a Node program has that takes its messages from stdin."""
 _MOST_FILES, _MOST_BYTES = 300, 200_000
 
 
@@ -110,27 +119,49 @@ def _wire(texts: Iterable[str]) -> str:
 def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> Iterator[tuple[InitKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
     trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
-    for path, tree in trees.items():
-        for app, made_by in _assigned_calls(tree):
-            if made_by in SERVICES:
-                yield "http", SERVICES[made_by].format(module=_module(path), file=path.as_posix(), app=app), str(path)
-    for script, named in mapped(project.get("scripts")).items():
-        start, module = _installed(script, folder), str(named).partition(":")[0]
-        if talks := next((path for path in trees if _holds(path, module) and lines_of(trees[path])), None):
-            yield "lines", start, str(talks)
-        yield "command", f"{start} {{message}}", "pyproject.toml"
-    for path, text in sources.items():
-        if _rank(path) < len(ENTRIES) and path in trees:
-            yield from _program(path.as_posix(), text, trees[path])
-        if _rank(path) < len(ENTRIES) and path.suffix in (".js", ".mjs"):
-            served = on_port(text, f"node {path.as_posix()}")
-            yield "http" if served else "command", served or f"node {path.as_posix()} {{message}}", str(path)
+    yield from _by_framework(sources, trees)
+    yield from _by_scripts(project, trees, folder)
+    yield from _by_name(sources, trees, folder)
     for path, tree in trees.items():
         if lines_of(tree):
             yield "lines", f"python {path.as_posix()}", str(path)
     for path, tree in trees.items():
         for name in () if runs_when_imported(tree) else _answering(tree):
             yield "callable", f"{path.as_posix()}:{name}", str(path)
+
+
+def _by_framework(sources: dict[Path, str], trees: dict[Path, ast.Module]) -> Iterator[tuple[InitKind, str, str]]:
+    """Files that serve the Agent Client Protocol, or make the app of a web framework."""
+    for path, text in sources.items():
+        if _ACP.search(text):
+            yield "acp", f"{'python' if path.suffix == '.py' else 'node'} {path.as_posix()}", str(path)
+    for path, tree in trees.items():
+        for app, made_by in _assigned_calls(tree):
+            if made_by in SERVICES:
+                yield "http", SERVICES[made_by].format(module=_module(path), file=path.as_posix(), app=app), str(path)
+
+
+def _by_scripts(
+    project: dict[str, Any], trees: dict[Path, ast.Module], folder: Path
+) -> Iterator[tuple[InitKind, str, str]]:
+    """The programs that the project installs."""
+    for script, named in mapped(project.get("scripts")).items():
+        start, module = _installed(script, folder), str(named).partition(":")[0]
+        if talks := next((path for path in trees if _holds(path, module) and lines_of(trees[path])), None):
+            yield "lines", start, str(talks)
+        yield "command", f"{start} {{message}}", "pyproject.toml"
+
+
+def _by_name(
+    sources: dict[Path, str], trees: dict[Path, ast.Module], folder: Path
+) -> Iterator[tuple[InitKind, str, str]]:
+    """Files with a usual name, or that package.json names as programs."""
+    programs = _node_programs(folder)
+    for path, text in sources.items():
+        if _rank(path) < len(ENTRIES) and path in trees:
+            yield from _program(path.as_posix(), text, trees[path])
+        if path.suffix in (".js", ".mjs") and (_rank(path) < len(ENTRIES) or path in programs):
+            yield from _node_program(path.as_posix(), text)
 
 
 def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind, str, str]]:
@@ -141,6 +172,25 @@ def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind,
         yield "lines", f"python {file}", file
     if "__main__" in text or takes_arguments(text):
         yield "command", f"python {file} {{message}}", file
+
+
+def _node_program(file: str, text: str) -> Iterator[tuple[InitKind, str, str]]:
+    """Yield how a Node program is started: as a service, with lines on stdin, or with the message as an argument."""
+    if served := on_port(text, f"node {file}"):
+        yield "http", served, file
+    elif _READS_LINES.search(text) and "process.argv" not in text:
+        yield "lines", f"node {file}", file
+    else:
+        yield "command", f"node {file} {{message}}", file
+
+
+def _node_programs(folder: Path) -> set[Path]:
+    """The files that package.json names as programs (`bin`)."""
+    try:
+        named = mapped(json.loads((folder / "package.json").read_text(encoding="utf-8"))).get("bin")
+    except (OSError, ValueError, RecursionError):
+        return set()
+    return {Path(it) for it in (named, *mapped(named).values()) if isinstance(it, str)}
 
 
 def _parsed(text: str) -> ast.Module | None:

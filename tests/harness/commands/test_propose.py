@@ -42,6 +42,7 @@ class Handler(BaseHTTPRequestHandler):
 HTTPServer(("", int(os.getenv("PORT", "8000"))), Handler).serve_forever()
 """
 
+NODE_LINES = "const lines = require('readline').createInterface({input: process.stdin}); lines.on('line', ask)"
 JSON_LINES = """
 import json, sys
 for line in sys.stdin:
@@ -130,6 +131,23 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"app__py": SERVICE}, "http", "python app.py --port {port}"),
         ({"server__py": BY_VARIABLE}, "http", "PORT={port} python server.py"),
         ({"index__js": "http.createServer(f).listen(process.env.PORT)"}, "http", "PORT={port} node index.js"),
+        ({"index__js": NODE_LINES}, "lines", "node index.js"),
+        ({"index__js": f"{NODE_LINES}; ask(process.argv[2])"}, "command", "node index.js {message}"),
+        (
+            {"package__json": '{"bin": {"bot": "./go.mjs"}}', "go__mjs": "main()", "util__js": ""},
+            "command",
+            "node go.mjs {message}",
+        ),
+        ({"package__json": '{"bin": "go.js"}', "go__js": NODE_LINES}, "lines", "node go.js"),
+        ({"speaks__py": "from acp import Agent, run_agent\nasyncio.run(run_agent(Mine()))"}, "acp", "python speaks.py"),
+        ({"main__py": f"import acp\n{MAIN}"}, "command", "python main.py {message}"),
+        (
+            {
+                "a__mjs": 'import * as acp from "@agentclientprotocol/agent-client-protocol"; new acp.AgentSideConnection(f)'
+            },
+            "acp",
+            "node a.mjs",
+        ),
         ({"agent__py": f"port = os.environ['PORT']\n{MAIN}"}, "command", "python agent.py {message}"),
         ({"loop__py": JSON_LINES}, "lines", "python loop.py"),
         ({"loop__py": AT_ONCE}, "lines", "python loop.py"),
