@@ -142,9 +142,7 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"speaks__py": "from acp import Agent, run_agent\nasyncio.run(run_agent(Mine()))"}, "acp", "python speaks.py"),
         ({"main__py": f"import acp\n{MAIN}"}, "command", "python main.py {message}"),
         (
-            {
-                "a__mjs": 'import * as acp from "@agentclientprotocol/agent-client-protocol"; new acp.AgentSideConnection(f)'
-            },
+            {"a__mjs": 'import * as acp from "@agentclientprotocol/sdk"; new acp.AgentSideConnection(f)'},
             "acp",
             "node a.mjs",
         ),
