@@ -97,6 +97,8 @@ class Fault:
     """Whether its harm lasts until it is healed, so that no second try in its turn can be answered."""
     undrawn: ClassVar[tuple[str, ...]] = ()
     """Parameters that a search leaves at their defaults, because not every agent can show what they do."""
+    without_threshold: ClassVar[tuple[str, ...]] = ()
+    """Parameters in seconds of which fewer are no less harm, so that a search looks for no breaking point of theirs."""
 
     @property
     def aim(self) -> Aim:

@@ -100,6 +100,11 @@ class Explorer:
             ordered = self._order.taken > before
             self.heard.batch(ordered=ordered, alone={} if ordered else self._learned())
 
+    def give_up(self) -> bool:
+        """Tell a failure that is being shrunk as small as it is, because this process ends; whether there is one."""
+        self._tell()
+        return self._finding is not None
+
     def _learned(self) -> dict[str, list[Alone]]:
         learned, faults = self._order.learned(), self._planned.faults
         return {fault: learned[fault] for fault in faults if fault in learned and len(faults) == 1}

@@ -34,7 +34,7 @@ from wedgehog.harness.sim.frozen import real_s
 from wedgehog.harness.sim.world import SimWorld
 
 CPU_LIMIT_S = 30
-"""A scenario that computes longer does not end: its agent loops without waiting. A busy machine does not count."""
+"""A scenario that computes longer is given up: its agent may loop without waiting. A busy machine does not count."""
 IN_MEMORY = Path("/dev/shm")  # noqa: S108  each run makes a folder of its own in it
 """A run makes and removes ten folders, which costs more on a disk."""
 RUN_SEED = 0

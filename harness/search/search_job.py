@@ -55,7 +55,14 @@ class SearchJob:
         with line.makefile("w", encoding="utf-8") as out, tempfile.TemporaryDirectory() as own:
             hypothesis.configuration.set_hypothesis_home_dir(own)
             told = _Lines(out, self.cells, every=self.objective is not None)
-            ends_s, one = real_s() + self.budget_s, InOneProcess(world, self.agents, told.stuck)
+            ends_s = real_s() + self.budget_s
+
+            def stuck(document: Drawn) -> None:
+                if not explorer.give_up():
+                    told.stuck(document)
+                os._exit(1)
+
+            one = InOneProcess(world, self.agents, stuck)
 
             def play(document: Drawn) -> Played | None:
                 if real_s() > ends_s:
@@ -109,9 +116,8 @@ class _Lines:
         self.say(**words)
 
     def stuck(self, document: Drawn) -> None:
-        """A scenario does not end; so this process does."""
+        """A scenario does not end."""
         self.say(stuck=document)
-        os._exit(1)
 
     def batch(self, *, ordered: bool, alone: Mapping[str, Sequence[Alone]]) -> None:
         """A batch is over."""

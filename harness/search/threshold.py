@@ -76,7 +76,10 @@ def thresholds(document: Drawn) -> Iterator[Threshold]:
     for index, line in enumerate(document["faults"]):
         do, name = line["do"], fault_of(line)
         given = do[name] if isinstance(do, dict) and isinstance(do[name], dict) else {}
-        for key, parameter in parameters(registered()[name]).items():
+        fault = registered()[name]
+        for key, parameter in parameters(fault).items():
+            if key in fault.without_threshold:
+                continue
             value = given.get(key, None if parameter.is_needed else parameter.default)
             if parameter.seconds and (value == "forever" or (isinstance(value, int | float) and value > 0)):
                 most = MOST_S if value == "forever" else float(value)

@@ -89,6 +89,7 @@ class OnlyPings(StreamEdit):
     """After the trigger's event only keep-alive pings come, one every `every_s`, for ever: idle timers never fire."""
 
     every_s: Positive = 1.0
+    without_threshold = ("every_s",)
     edit = edits.PingsOnly
     needs = ("stream",)
 

@@ -24,6 +24,7 @@ from wedgehog.harness.search.explore import Explorer, OverError
 from wedgehog.harness.search.fault_order import Alone, FaultOrder, Planned, Where
 from wedgehog.harness.search.planned_scenarios import PlannedScenarios
 from wedgehog.harness.search.player import Behaviour, Played
+from wedgehog.harness.search.threshold import thresholds
 
 CAPABILITIES = Capabilities(shell=True, turns=2, links=("llm", "agent"))
 NAMES = {"no fault", "status", "cut", "stall", "empty_reply", "latency", "refusal", "abort", "kill"}
@@ -257,6 +258,32 @@ def test_what_is_found_when_the_budget_ends_is_told():
         search(fails, notes=notes)
     (finding,) = notes.findings
     assert not finding.whole and "cut" in finding.faults
+
+
+def test_what_is_found_before_a_smaller_story_does_not_end_is_told():
+    """Then its process ends in the middle of a story."""
+    notes = Notes()
+    tells: list[bool] = []
+
+    def play(document: Drawn) -> Played:
+        one = Judgement(document["name"], "a", "sim", "fail", ("paid_call_bound",), says="it broke")
+        if tells or notes.drawn:
+            tells.append(explorer.give_up())
+            raise OverError
+        return Played(document, (one,), 0.0)
+
+    explorer = Explorer(play, PlannedScenarios(some_cells(), CAPABILITIES), [], "0", notes)
+    assert not explorer.give_up() and notes.findings == []
+    with pytest.raises(OverError):
+        explorer.batch(0)
+    assert tells == [True] and notes.findings[0].document == notes.drawn[0]
+
+
+def test_what_only_says_how_often_has_no_breaking_point():
+    """Each halving would bring twice as many pings."""
+    line = {"do": {"pings_only": {"every_s": 0.25}}}
+    assert list(thresholds({"faults": [line]})) == []
+    assert [it.label for it in thresholds({"faults": [{"do": {"drip": {"every_s": 0.25}}}]})] == ["drip.every_s"]
 
 
 def test_equal_seeds_draw_equal_stories_in_every_process():
