@@ -11,8 +11,11 @@ from wedgehog.reports.words import count, many, money, seconds
 OVER_OWN_LIMITS = "Over their own limits, which are not judged here"
 NAMED = 4
 """How many scenarios with one bound are named; the rest is counted."""
-MUCH_DEARER = 2.0
-"""Agents with the same verdict differ if one makes this many times the paid calls of the other, and two more."""
+MUCH_MORE = 2.0
+"""Agents with the same verdict differ if one makes this many times the paid calls of the other, and two more.
+
+So do agents of which one takes this many times the other's time, and two seconds more.
+"""
 MUCH_MORE_OFTEN = 0.5
 """Agents that both failed differ if one failed in so much a greater share of its repeats."""
 
@@ -108,4 +111,10 @@ def _differ(cells: list[PlayedCell]) -> bool:
     if shares and max(shares) - min(shares) >= MUCH_MORE_OFTEN:
         return True
     calls = [median(cell.paid_calls) for cell in cells if cell.paid_calls]
-    return len(calls) > 1 and max(calls) >= max(MUCH_DEARER * min(calls), min(calls) + 2)
+    times = [median(cell.turn_s) for cell in cells if cell.turn_s]
+    return _much_more(calls) or _much_more(times)
+
+
+def _much_more(numbers: list[float]) -> bool:
+    """Whether the greatest is so many times the smallest, and two more: calls, or seconds."""
+    return len(numbers) > 1 and max(numbers) >= max(MUCH_MORE * min(numbers), min(numbers) + 2)

@@ -275,6 +275,16 @@ def test_an_agent_that_fails_much_more_often_stands_side_by_side(tmp_path):
     assert lines[3:] == ["s:", "always: failed 5 of 5", "once: passed 4", "twice: passed 3"]
 
 
+def test_an_agent_that_takes_much_longer_stands_side_by_side(tmp_path):
+    """All pass with the same calls, and one needs twice the time, and two seconds more."""
+    campaign = Campaign(tmp_path / "both")
+    for scenario, slow_s in (("much", 3.5), ("little", 2.5), ("short", 1.9)):
+        campaign.run(judgement(scenario, "fast"), calls(2))
+        campaign.run(judgement(scenario, "slow"), calls(2, slow_s))
+    lines = [line for _, line in side_by_side(load(campaign.folder))]
+    assert [line for line in lines if line.endswith(":")] == ["much:"]
+
+
 def test_agents_stand_side_by_side_in_the_report(two_agents):
     """Totals of each, and the sentences only of the scenario that tells them apart."""
     write_folder(two_agents.folder)
