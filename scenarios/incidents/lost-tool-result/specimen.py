@@ -51,10 +51,16 @@ class Lane:
         typing.start()
         self._unanswered += 1
         try:
-            return self._thread.submit(self._loop.answer, text, reader_left).result()
+            return self._thread.submit(self._answered, text, reader_left).result()
+        finally:
+            typing.cancel()
+
+    def _answered(self, text: str, reader_left: Callable[[], bool]) -> str:
+        """The answer, in the lane's thread: when a message has its answer, all before it count as answered."""
+        try:
+            return self._loop.answer(text, reader_left)
         finally:
             self._unanswered -= 1
-            typing.cancel()
 
 
 class Gateway(ThreadingHTTPServer):
