@@ -32,6 +32,8 @@ from wedgehog.harness.sim.shell import script_of
 
 LONGEST_LINE = 2**24
 """The longest line of an answer."""
+LAST_WORDS = "worker.log in the campaign's folder has what it printed, if anything"
+"""Where the output of a process is that ended."""
 
 
 def why_not_in_virtual_time(scenario: Scenario | None, spec: AgentSpec) -> str:
@@ -99,7 +101,7 @@ class SimPlayer:
 def _why_ended(took_s: float) -> str:
     if took_s >= REAL_LIMIT_S:
         return f"the simulated run was stopped after {REAL_LIMIT_S} s of real time: the agent did not end or wait"
-    return "the process of the simulated run ended: by the agent's code, or for lack of memory; see worker.log"
+    return f"the process of the simulated run ended: by the agent's code, or for lack of memory; {LAST_WORDS}"
 
 
 @contextlib.asynccontextmanager

@@ -13,7 +13,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.sim_player import SimPlayer, why_not_in_virtual_time
+from wedgehog.harness.run.sim_player import LAST_WORDS, SimPlayer, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.capabilities import Capabilities
@@ -206,7 +206,7 @@ class _Heard:
                     return True
                 await self._take(words)
         if not said:
-            raise AgentError("the process of the search ended; see worker.log in the run folder")
+            raise AgentError(f"the process of the search ended; {LAST_WORDS}")
         return False
 
     async def _take(self, words: dict[str, Any]) -> None:

@@ -158,6 +158,10 @@ def test_the_gitlab_job_plays_and_keeps_the_result(machine: Machine):
     job = yaml.safe_load((ROOT / "docs" / "ci" / "gitlab.yml").read_text())["wedgehog"]
     machine.program(".wedgehog/bin/wedgehog", WEDGEHOG)
     words = {key: value for key, value in job["variables"].items() if key.startswith("WEDGEHOG_")}
+    without = machine.run("\n".join(job["script"][2:]), **words)
+    assert "wedgehog-baseline.yaml does not exist, so the gate is off" in without.stderr
+    assert "--baseline" not in machine.calls.read_text()
+    machine.calls.unlink()
     (machine.folder / words["WEDGEHOG_BASELINE"]).touch()
     refused = machine.run(job["script"][0], **words)
     assert refused.returncode == 2 and "set WEDGEHOG_SOURCE" in refused.stderr
