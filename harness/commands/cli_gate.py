@@ -117,11 +117,11 @@ def gate_code(folder: Path, known: "Baseline", *, quiet: bool = False) -> int:
     return result.exit_code
 
 
-def print_plan(known: "Baseline | None", cells: set[tuple[str, str]], repeat: int) -> None:
-    """Print how many repeats can decide. ValueError: there is no baseline."""
+def print_plan(known: "Baseline | None", cells: set[tuple[str, str]], repeat: int, world: str) -> None:
+    """Print how many repeats can decide in this world. ValueError: there is no baseline."""
     from wedgehog.reports.gate.repeat_plan import plan_lines
 
     if known is None:
         raise ValueError("--plan: expected --baseline FILE too")
-    for line in plan_lines(known, cells, repeat):
+    for line in plan_lines(known, cells, repeat, world):
         Stdout().print(line, markup=False, soft_wrap=True)

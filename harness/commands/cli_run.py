@@ -154,7 +154,7 @@ def run(
         )
         known = read_for_gate(against)
         if plan:
-            print_plan(known, {(it.scenario.name, it.agent.name) for it in entries}, repeat)
+            print_plan(known, {(it.scenario.name, it.agent.name) for it in entries}, repeat, world)
             raise typer.Exit
         play_campaign(entries, options, known, output=output, cluster=cluster)
 

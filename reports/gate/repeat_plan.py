@@ -19,13 +19,14 @@ MOST = 30
 LEAST_TO_MEASURE = 3
 
 
-def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Iterator[str]:
-    """What `--repeat` repeats of these cells can decide, in a few lines."""
+def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int, world: str = "") -> Iterator[str]:
+    """What `--repeat` repeats of these cells can decide in `world` (empty: that of the baseline), in a few lines."""
+    compared = baseline.quantities(world)
     known = [cell for key, cell in baseline.played.items() if key in cells]
     if not known:
         yield f"none of {many(len(cells), 'result')} is in the baseline: each will only warn"
         return
-    tests, rate = _tests(known), baseline.false_alarms
+    tests, rate = _tests(known, compared), baseline.false_alarms
     yield (
         f"{many(len(known), 'result')} with a baseline, {len(cells) - len(known)} without: {tests} numbers to compare, "
         f"with a false alarm in at most {rate:.1%} of campaigns"
@@ -35,17 +36,20 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int) -> Itera
     both = repeats_needed(tests, rate)
     if kept < (both or 0):
         yield f"with {both} repeats in the baseline and {both} now, the test decides all of them"
+    if QUANTITIES["turn_s"].name not in {it.name for it in compared}:
+        yield f"the baseline is of the world {baseline.world}, and this campaign of {world}: times are not compared"
+        return
     floor = baseline.floors.turn_s
     yield _for_latency(known, tests, rate, QUANTITIES["turn_s"].floor if floor is None else floor)
 
 
-def _tests(known: Sequence[PlayedCell]) -> int:
+def _tests(known: Sequence[PlayedCell], compared: Sequence[Quantity]) -> int:
     """One for each number that the baseline has of a cell, and one for each number of all cells of an agent."""
-    alone = sum(bool(it.of(cell)) and not it.together for cell in known for it in QUANTITIES.values())
+    alone = sum(bool(it.of(cell)) and not it.together for cell in known for it in compared)
     together = 0
     for agent in {cell.agent for cell in known}:
         cells = [cell for cell in known if cell.agent == agent]
-        together += sum(_is_compared_together(it, cells) for it in QUANTITIES.values())
+        together += sum(_is_compared_together(it, cells) for it in compared)
     return alone + together
 
 

@@ -63,6 +63,8 @@ def result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Differ
 
 def _result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
     yield from _undecided(after)
+    if after.decided and not before.decided:
+        yield _decided_now(before, after)
     if not before.decided or not after.decided:
         return
     is_cut = is_cut_by_another_bound(before, after)
@@ -76,6 +78,14 @@ def _result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Diffe
         yield from _other_violations(before, after)
     if before.worst == after.worst == "failed":
         yield from () if is_cut else _another_share(before, after)
+
+
+def _decided_now(before: PlayedCell, after: PlayedCell) -> Difference:
+    """Before no repeat had a verdict. So a failure is worse than all that is known, and a pass is new."""
+    failed = bool(after.results.get("failed"))
+    because = _because(after, "failed") if failed else ""
+    says = f"undecided before ({before.reads()}); now {after.reads()}{because}"
+    return _difference(after, "worse" if failed else "new", says, 900.0 if failed else 0.0)
 
 
 def _another_result(before: PlayedCell, after: PlayedCell) -> Difference:

@@ -163,3 +163,15 @@ def test_numbers_in_the_order_of_an_older_baseline_are_not_compared_and_a_note_s
     (note,) = result.notes
     assert "numbers of results that vary" in note
     assert "`wedgehog baseline RUN --into FILE` adds them" in note
+
+
+@pytest.mark.parametrize("undecided", ["error", "inconclusive"])
+@pytest.mark.parametrize(("now", "kind"), [("failed", "worse"), ("passed", "new")])
+def test_a_verdict_where_there_was_none_has_a_line(undecided: str, now: str, kind: str):
+    """Two run folders are compared with all that they hold; a baseline keeps nothing that is undecided."""
+    before = PlayedCell("s", "mine", {undecided: 3})
+    after = PlayedCell("s", "mine", {now: 3}, violated=LATE if now == "failed" else (), says={"failed": "too late"})
+    (found,) = differences({KEY: before}, {KEY: after})
+    assert found.kind == kind
+    says = "now failed 3 of 3: too late" if now == "failed" else "now passed 3 of 3"
+    assert found.says == f"undecided before ({before.reads()}); {says}"

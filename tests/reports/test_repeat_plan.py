@@ -44,3 +44,15 @@ def last_line(*turns_s: float, floor: float | None = None) -> str:
 def test_a_turn_below_the_floor_is_not_promised(turns_s, floor, says):
     """Turns of 0.35 s: 30 % is 0.105 s, less than 0.2 s; a little above it, chance hides half."""
     assert last_line(*turns_s, floor=floor).endswith(says)
+
+
+def test_a_plan_for_another_world_compares_no_times():
+    """As the gate then does: no number of repeats finds a slower turn."""
+    cell = BaselineCell(result="passed", repeats=10, paid_calls=1, usd=0, turn_s=[1.0, 1.1] * 5)
+    baseline = Baseline(world="sim", cells={"s": {"mine": cell}})
+    of_worlds = {world: list(plan_lines(baseline, [("s", "mine")], 10, world)) for world in ("sim", "live")}
+    assert of_worlds["live"][-1] == (
+        "the baseline is of the world sim, and this campaign of live: times are not compared"
+    )
+    tests = {world: int(lines[0].partition("without: ")[2].split()[0]) for world, lines in of_worlds.items()}
+    assert tests["live"] < tests["sim"] and "times are not compared" not in " ".join(of_worlds["sim"])
