@@ -8,7 +8,7 @@ from wedgehog.harness.invariants.scope import ends, main_calls_of
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import answers, outcome_of
+from wedgehog.harness.record.turn_outcome import CUT_TEXT_CHARS, answers, outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 
@@ -36,7 +36,9 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
         elif cut and outcome.kind == "truncated":
             yield fail(f"{turn}: {outcome.how}", (*cut, *ends(turn)))
         elif cut and outcome.kind != "unfinished":
-            yield passed(because=f"{turn}: a reply was cut, and its part is not shown as an answer")
+            shown = f"no {CUT_TEXT_CHARS} characters of it in a row are shown as the answer"
+            came = "the turn has a whole answer" if outcome.kind == "answered" else shown
+            yield passed(because=f"{turn}: a reply was cut, and {came}")
 
 
 def _lost_words(turn: Turn, history: History) -> list[str]:

@@ -1,5 +1,7 @@
 """Half a reply is no answer."""
 
+import pytest
+
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
@@ -95,3 +97,18 @@ def test_an_answer_that_is_only_laid_out_otherwise_passes():
 def test_an_agent_that_prints_its_last_line_only_is_not_judged_by_the_words_before():
     """No turn of the run shows a reply whole."""
     assert check("truncation_noticed", _a_faulty_turn_and_a_good_one("", good="")).status == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("answered", "because"),
+    [(True, "the turn has a whole answer"), (False, "no 12 characters of it in a row are shown as the answer")],
+)
+def test_a_pass_says_how_much_of_a_cut_reply_could_be_shown(answered: bool, because: str):
+    """A shorter part is not looked for, so the reason does not claim that nothing is shown."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), "A small animal with spines")
+    if answered:
+        tell.answer_step(1)
+    found = check("truncation_noticed", (tell.end() if answered else tell.fails("Error: it broke")).seal())
+    assert (found.status, found.because) == ("pass", f"turn 1: a reply was cut, and {because}")
