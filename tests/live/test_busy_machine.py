@@ -1,6 +1,7 @@
 """An agent that gets no processor: what it is late for that reason alone is inconclusive, and nothing else is."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -89,7 +90,8 @@ async def test_an_agent_that_gets_no_processor_is_not_blamed_for_it(tmp_path: Pa
     """It needs 1.2 s of a processor and gets a sixth of one, or half where Linux shares by sessions."""
     judgement, history = await judged(tmp_path, core, "works")
     assert judgement.verdict == "inconclusive", judgement.says
-    assert "but the agent waited" in judgement.says
+    # The longest wait stands first, and on a busy machine that may be the harness's own.
+    assert re.search(r"but .*\bthe agent (waited )?\d+\.\d s", judgement.says), judgement.says
     assert max(wait.agent_s for seen in read(history).of(CpuWaitSeen) for wait in seen.waits) > 0.05
 
 
