@@ -28,7 +28,7 @@ def ending(call: Call) -> str:
     how = call.ended.how if call.ended else ""
     gone = call.hung_up is not None or how == "hung up"
     ended = "fully generated" if how == "complete" and gone else how if how != "hung up" else ""
-    if not gone and call.ended is not None and call.ended.slowed:
+    if call.still_coming and not gone:
         return "late, and still coming"
     closed = (f"ended by {call.stopped_by}" if call.stopped_by else "the agent hung up") if gone else _open(call)
     return ", ".join(part for part in (ended, closed) if part) or "no end recorded"

@@ -1,5 +1,6 @@
 """Find programs, scripts, modules and packages of a spec that do not exist, before anything is started."""
 
+import ast
 import os
 import re
 import shutil
@@ -14,11 +15,13 @@ from wedgehog.harness.agents.backend_links import check_backends
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.callable_python import check_pythons
 from wedgehog.harness.agents.opening import missing_package
-from wedgehog.harness.agents.python_probe import has_no, imports
+from wedgehog.harness.agents.python_probe import imports
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports
 
+_UNSEEN = re.compile(r"import\s*\(?\s*\*|__getattr__|globals\(|exec\(|setattr\(")
+"""What gives a module names that stand nowhere in its file."""
 _SOURCE = re.compile(r"[\w./-]+\.(py|js|mjs|ts|sh)")
 
 
@@ -53,10 +56,7 @@ def _missing(spec: AgentSpec) -> Iterator[str]:
         new = "resume" not in key and key != "wake_up"
         yield from (f"{key}: {says}" for says in _gone(words, spec, new=new))
     if spec.callable and spec.python is None:
-        target = _filled(spec.callable, spec)
-        if not _can_be_imported(target, spec):
-            yield f"callable: there is no module {spec.callable.rpartition(':')[0]!r}"
-        yield from (f"callable: {says}" for says in _lacks(target, spec))
+        yield from (f"callable: {says}" for says in _lacking(spec.callable, spec))
 
 
 def _command_lines(spec: AgentSpec) -> Mapping[str, Sequence[str]]:
@@ -117,22 +117,25 @@ def _in_working_folder(file: str, spec: AgentSpec) -> str:
     return f" in the agent's working folder, which is new in each run{hint}"
 
 
-def _lacks(target: str, spec: AgentSpec) -> Iterator[str]:
-    """What the file of a callable lacks in our own Python: a package that it always imports, or the function."""
-    file = what_imports(target, [str(spec.here)]).entry
-    if file is None or "PYTHONPATH" in {*spec.env, *spec.inherit_env}:
-        return
-    with suppress(OSError, SyntaxError, ValueError):  # the first call of the function shows it
-        for module, line in imports(file):
-            if find_spec(module) is None and PathFinder.find_spec(module, [str(spec.here)]) is None:
-                yield f"there is no module {module!r}, which {file}:{line} imports"
-        if has_no(target.rpartition(":")[2].split(".")[0], file):
-            yield f"{file} has no {target.rpartition(':')[2]!r}"
-
-
-def _can_be_imported(target: str, spec: AgentSpec) -> bool:
-    name = target.rpartition(":")[0]
-    if name.endswith(".py"):
-        return "{" in name or not Path(name).is_absolute() or Path(name).is_file()
+def _lacking(target: str, spec: AgentSpec) -> Iterator[str]:
+    """What our own Python lacks for a callable: its module, a package that its file always imports, or the function."""
+    name, _, function = _filled(target, spec).rpartition(":")
     elsewhere = "PYTHONPATH" in {*spec.env, *spec.inherit_env}
-    return elsewhere or what_imports(target, [str(spec.here)]).entry is not None
+    file = name if name.endswith(".py") else what_imports(f"{name}:{function}", [str(spec.here)]).entry
+    if file is None or (Path(file).is_absolute() and "{" not in file and not Path(file).is_file()):
+        if file is not None or not elsewhere:
+            yield f"there is no module {target.rpartition(':')[0]!r}"
+    elif not elsewhere:
+        with suppress(OSError, SyntaxError, ValueError):  # the first call of the function shows it
+            yield from _absent(file, function, spec.here)
+
+
+def _absent(file: str, function: str, here: Path) -> Iterator[str]:
+    for module, line in imports(file):
+        if find_spec(module) is None and PathFinder.find_spec(module, [str(here)]) is None:
+            yield f"there is no module {module!r}, which {file}:{line} imports"
+    source = Path(file).read_text("utf-8", "replace")
+    named = re.search(rf"\b{re.escape(function.partition('.')[0])}\b", source)
+    ast.parse(source)
+    if not named and not _UNSEEN.search(source):
+        yield f"{file} has no {function!r}"

@@ -11,7 +11,6 @@ if __name__ == "__main__" and not getattr(sys.flags, "safe_path", False):
 import ast
 import importlib.util
 import json
-import re
 from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -37,14 +36,6 @@ def imports(file: str) -> Iterator[Tuple[str, int]]:  # noqa: UP006
                 yield alias.name.split(".")[0], node.lineno
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module.split(".")[0], node.lineno
-
-
-def has_no(name: str, file: str) -> bool:
-    """Whether a file has nothing of this name: it stands nowhere in it, and nothing brings in names unseen."""
-    text = Path(file).read_text("utf-8", "replace")
-    ast.parse(text)
-    unseen = re.search(r"import\s*\(?\s*\*|__getattr__|globals\(|exec\(|setattr\(", text)
-    return bool(name) and not unseen and not re.search(r"\b{}\b".format(re.escape(name)), text)  # noqa: UP032
 
 
 def main(target: str, folder: str) -> None:

@@ -41,8 +41,7 @@ def no_half_calls(history: History) -> Iterator[Verdict]:
 
 def _came_late(call: Call, sign: BeaconSeen | RequestArrived) -> bool:
     """Whether the rest of its reply was only late, and came before the sign: the agent had not hung up."""
-    ended = call.ended
-    return ended is not None and ended.slowed and call.hung_up is None and ended.id < sign.id
+    return call.ended is not None and call.still_coming and call.ended.id < sign.id
 
 
 def _signs(history: History, token: str) -> Iterator[BeaconSeen | RequestArrived]:

@@ -9,7 +9,7 @@ from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
-from wedgehog.harness.record.views import Call, Turn
+from wedgehog.harness.record.views import Turn
 
 
 @invariant("turn_answered", asked=True)
@@ -42,10 +42,5 @@ def answered(history: History, turns: Iterable[Turn]) -> Iterator[Verdict]:
         elif not history.run.carries_nonces:
             yield inconclusive(f"{turn}: its answers never carry the model's words", ends(turn))
         else:
-            says, evidence = f"{turn} was not answered: {outcome.how}", (*requests(_without_reply(turn)), *ends(turn))
-            yield unless_timed_out(history, turn, says, evidence)
-
-
-def _without_reply(turn: Turn) -> list[Call]:
-    """The calls of the conversation that got no whole reply."""
-    return [call for call in turn.main_calls if not call.ok or call.damaged]
+            lost = requests(call for call in turn.main_calls if not call.intact)
+            yield unless_timed_out(history, turn, f"{turn} was not answered: {outcome.how}", (*lost, *ends(turn)))

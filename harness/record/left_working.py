@@ -23,12 +23,7 @@ def asks_on(turn: Turn, ends_s: float) -> bool:
 
     A reply that was late then, and still coming, ends no loop either.
     """
-    after = calls_after_it_left(turn)
-    reply = after[-1].ended if after else None
-    if reply is None or reply.stop != "tool":
+    last = next(reversed(calls_after_it_left(turn)), None)
+    if last is None or last.ended is None or last.ended.stop != "tool":
         return False
-    if reply.slowed and after[-1].hung_up is None:
-        return True
-    if not after[-1].ok:
-        return False
-    return ends_s - reply.at_s <= longest_pause_s(turn)
+    return last.still_coming or (last.ok and ends_s - last.ended.at_s <= longest_pause_s(turn))

@@ -191,7 +191,7 @@ def _said_only(words: str, gone_wrong: str) -> str:
 
 def _gone_wrong(turn: Turn) -> str:
     """The worst that happened to a call of a turn in which one went wrong."""
-    bad = [call for call in turn.main_calls if not call.ok or call.damaged]
+    bad = [call for call in turn.main_calls if not call.intact]
     if not bad or any(not call.ok and not _at_token_limit(call) for call in bad):
         return "a failed call"
     return "a reply that was cut by max_tokens" if any(map(_at_token_limit, bad)) else "a damaged reply"
@@ -243,8 +243,8 @@ def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
         return unseen
     if made_good_by == "any":
         return not last.ok and any(not call.ok for call in calls)
-    ended_well = last.ok and not last.damaged and last.ended is not None and last.ended.stop == "tool"
-    return not ended_well and any(not call.ok or call.damaged for call in calls)
+    ended_well = last.intact and last.ended is not None and last.ended.stop == "tool"
+    return not ended_well and any(not call.intact for call in calls)
 
 
 def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:

@@ -100,6 +100,16 @@ class Call:
         return ended is not None and (ended.damaged or not all(offered.whole for offered in ended.tool_calls))
 
     @property
+    def intact(self) -> bool:
+        """Whether it was delivered whole and no fault had damaged it."""
+        return self.ok and not self.damaged
+
+    @property
+    def still_coming(self) -> bool:
+        """Whether its reply was only late when its end was recorded, and the agent still waited for the rest."""
+        return self.ended is not None and self.ended.slowed and self.hung_up is None
+
+    @property
     def final(self) -> bool:
         """Whether its reply arrived whole and ends the turn."""
         return self.ok and self.ended is not None and self.ended.stop == "end"

@@ -76,11 +76,14 @@ class Baseline(Strict):
         """The cells as they were played."""
         return {key: cell.played(*key) for key, cell in self.by_key.items()}
 
+    def compares_times(self, world: str) -> bool:
+        """Whether times of a run in `world` (empty: not known) can be compared: virtual and real ones can't."""
+        return not (self.world and world) or self.world == world
+
     def quantities(self, world: str) -> tuple[Quantity, ...]:
         """What is compared with a run in `world` (empty: not known), with the floors of this file."""
         given = self.floors.model_dump(exclude_none=True)
-        one_world = not (self.world and world) or self.world == world
-        kept = [key for key in QUANTITIES if one_world or key not in TIMES]
+        kept = [key for key in QUANTITIES if self.compares_times(world) or key not in TIMES]
         return tuple(replace(QUANTITIES[key], floor=given.get(key, QUANTITIES[key].floor)) for key in kept)
 
 

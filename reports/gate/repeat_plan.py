@@ -21,12 +21,11 @@ LEAST_TO_MEASURE = 3
 
 def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int, world: str = "") -> Iterator[str]:
     """What `--repeat` repeats of these cells can decide in `world` (empty: that of the baseline), in a few lines."""
-    compared = baseline.quantities(world)
     known = [cell for key, cell in baseline.played.items() if key in cells]
     if not known:
         yield f"none of {many(len(cells), 'result')} is in the baseline: each will only warn"
         return
-    tests, rate = _tests(known, compared), baseline.false_alarms
+    tests, rate = _tests(known, baseline.quantities(world)), baseline.false_alarms
     yield (
         f"{many(len(known), 'result')} with a baseline, {len(cells) - len(known)} without: {tests} numbers to compare, "
         f"with a false alarm in at most {rate:.1%} of campaigns"
@@ -36,7 +35,7 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int, world: s
     both = repeats_needed(tests, rate)
     if kept < (both or 0):
         yield f"with {both} repeats in the baseline and {both} now, the test decides all of them"
-    if QUANTITIES["turn_s"].name not in {it.name for it in compared}:
+    if not baseline.compares_times(world):
         yield f"the baseline is of the world {baseline.world}, and this campaign of {world}: times are not compared"
         return
     floor = baseline.floors.turn_s

@@ -63,9 +63,10 @@ def result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Differ
 
 def _result_differences(before: PlayedCell, after: PlayedCell) -> Iterator[Difference]:
     yield from _undecided(after)
-    if after.decided and not before.decided:
+    if not after.decided:
+        return
+    if not before.decided:
         yield _decided_now(before, after)
-    if not before.decided or not after.decided:
         return
     is_cut = is_cut_by_another_bound(before, after)
     if is_cut:

@@ -59,7 +59,7 @@ class _Narrative:
 
     def _once(self, lost: Call) -> str:
         """A remark if the agent did not send a lost request again; `retries` says it of the others."""
-        if lost.ended is not None and lost.ended.slowed and lost.hung_up is None:
+        if lost.still_coming:
             return ""
         at = lost.arrived
         step = (at.turn, at.step, at.side)

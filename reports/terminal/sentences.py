@@ -50,7 +50,7 @@ class Sentences(Printer):
         runs = [run for run in runs if result_category(run.judgement) == "passed"]
         if runs:
             self.heading("Passed")
-        for alike in grouped(runs, lambda run: (_sentence(run), *_reasons(run.judgement))).values():
+        for alike in grouped(runs, self._said).values():
             judged = alike[0].judgement
             names = dict.fromkeys(agent_name(run.judgement) for run in alike)
             self.say(f"{SIGNS['passed']} {judged.scenario}, {', '.join(names)}", STYLES["passed"], indent=2)
@@ -62,8 +62,14 @@ class Sentences(Printer):
         runs = [run for run in failed if result_category(run.judgement) in ("passed", "known")]
         if runs:
             self.heading("Failed, as expected")
-        for alike in grouped(runs, _sentence).values():
+        for alike in grouped(runs, self._said).values():
             self._why(alike)
+
+    def _said(self, run: StoredRun) -> object:
+        """The key of runs of which the same is printed."""
+        judged = run.judgement
+        reasons = _reasons(judged) if self.verbose else ()
+        return judged.scenario, judged.says, judged.violated, judged.known, *reasons
 
     def _attention(self) -> None:
         runs = [run for run in self.campaign.runs if result_category(run.judgement) in ATTENTION]
@@ -135,12 +141,6 @@ def _reasons(judged: Judgement) -> list[str]:
     told = {verdict.says for verdict in judged.verdicts}
     remarks = [it for it in (*filter(None, [judged.clocks]), *judged.remarks) if it not in told]
     return [f"{it.name} {it.status}{f': {said}' if said else ''}" for it, said in found] + remarks
-
-
-def _sentence(run: StoredRun) -> object:
-    """The key of runs of one scenario with the same sentence."""
-    judged = run.judgement
-    return judged.scenario, judged.says, judged.violated, judged.known
 
 
 def _both_clocks(judgements: Iterable[Judgement]) -> str:

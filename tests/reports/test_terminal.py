@@ -229,6 +229,18 @@ def test_verbose_gives_each_agent_its_own_reasons(campaign):
     assert "plain, two\n    retry_discipline pass: 4 retries" in said
 
 
+def test_verbose_gives_each_agent_its_own_reasons_of_an_expected_failure(campaign):
+    """One sentence for both, and without `verbose` one line."""
+    for agent, because in (("one", "1 retry"), ("two", "4 retries")):
+        sentences = (Verdict("pass", name="retry_discipline", because=because),)
+        told = judgement("plain", agent, "fail", "fail: a", violated=("a",), says="late", verdicts=sentences)
+        campaign.run(told, plain_run)
+    assert "plain, one, two: late" in _printed(campaign.folder)
+    said = _printed(campaign.folder, verbose=True)
+    assert "plain, one: late\n    retry_discipline pass: 1 retry" in said
+    assert "plain, two: late\n    retry_discipline pass: 4 retries" in said
+
+
 def test_a_known_failure_says_its_reason(campaign):
     """It does not fail the campaign, but it is shown."""
     campaign.run(judgement("timeout-in-mid-tool", "mine", "fail", known="see issue 7", says="no result"), dangling)
