@@ -38,7 +38,7 @@ def run_until_stopped(
 
 
 def _stack_of_a_bug(loop: "AbstractEventLoop", context: dict[str, Any]) -> None:
-    """Print what no caller sees, but not that a disk is full: the command then ends with a line that names the file."""
+    """Print errors that no caller gets, but not that of a full disk: the command itself ends with a line about it."""
     wrong = context.get("exception")
     if not (isinstance(wrong, OSError) and wrong.errno in (errno.ENOSPC, errno.EDQUOT)):
         loop.default_exception_handler(context)

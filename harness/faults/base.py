@@ -98,7 +98,7 @@ class Fault:
     undrawn: ClassVar[tuple[str, ...]] = ()
     """Parameters that a search leaves at their defaults, because not every agent can show what they do."""
     without_threshold: ClassVar[tuple[str, ...]] = ()
-    """Parameters in seconds of which fewer are no less harm, so that a search looks for no breaking point of theirs."""
+    """Parameters in seconds whose smaller values are no milder: a search looks for no breaking point of them."""
 
     @property
     def aim(self) -> Aim:

@@ -93,8 +93,8 @@ def cause_told(history: History) -> Iterator[Verdict]:
     sees an error, and one of two things ended the turn. The provider refused its last request for a key, a balance, a
     model, a limit or its length: 401, 402, 403, 404, 413, 429, 529, and a 400 for credit or for length. Or a fault of
     the network kept its last request away, or all of the reply. The status, three words of the provider's message or a
-    word of its meaning are enough; of a connection any word for it, for silence or for another try. Errors in another
-    language than English, and an agent's own time-out after its retries, are not judged.
+    word of its meaning are enough; for a connection it is any word for it or for silence. Errors in another language
+    than English, and an agent's own time-out after its retries, are not judged.
 
     Fix: Put the provider's status and message into the error that the user reads, and the name of the exception of a
     connection. Where you wrap an exception, keep its cause in the words.

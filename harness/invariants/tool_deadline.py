@@ -33,12 +33,12 @@ class _Use:
 
     @property
     def took(self) -> str:
-        """`took 2.1 s`, or how long its reply had been there when its turn was over."""
+        """`took 2.1 s`, or how long after its reply the turn was over, with the tool call still open."""
         if any(self.end is end for end in self.use.done):
             return f"took {short_time(self.took_s)}"
         carried = any(self.end is end for end in self.use.results)
         by_requests = f"took {short_time(self.took_s)} from its reply to the request with its result"
-        return by_requests if carried else f"had no end {short_time(self.took_s)} after its reply"
+        return by_requests if carried else f"was still open {short_time(self.took_s)} after its reply"
 
 
 @invariant("tool_deadline")

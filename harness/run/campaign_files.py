@@ -23,11 +23,11 @@ class CampaignFiles:
         return cls({path: path.read_bytes() for path in found})
 
     def read(self, path: Path) -> bytes:
-        """The content of a file; of one that came later what it holds now."""
+        """What a file held at the beginning. One that was not read then is read now."""
         return self.contents[path] if path in self.contents else path.read_bytes()
 
     def text(self, path: Path) -> str:
-        """The same as text."""
+        """The same, decoded as UTF-8."""
         return self.read(path).decode()
 
     def scenario_hash(self, file: ScenarioFile) -> str:

@@ -44,7 +44,7 @@ def _front_end(turn: Turn, timers: Sequence[Timeout], history: History) -> Itera
         timer_s = timer.s / history.run.time_scale
         if not timer.inside and abs(after_s - timer_s) <= LATE_SHARE * timer_s:
             name = named_timer(timer, history)
-            how = f"the front end, which the harness plays, waits {after_s:.2f} s and then gave up"
+            how = f"the front end, which the harness plays, gave up at the end of its wait of {after_s:.2f} s"
             yield f"{turn}: its timer {name} fired: {how}"
 
 

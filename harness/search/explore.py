@@ -101,7 +101,7 @@ class Explorer:
             self.heard.batch(ordered=ordered, alone={} if ordered else self._learned())
 
     def give_up(self) -> bool:
-        """Tell a failure that is being shrunk as small as it is, because this process ends; whether there is one."""
+        """Report the failure that is being shrunk, as it is now. Returns whether there is one."""
         self._tell()
         return self._finding is not None
 

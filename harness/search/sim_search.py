@@ -27,7 +27,7 @@ from wedgehog.harness.search.scripts import Drawn
 from wedgehog.harness.search.search import Objective, Search, Watcher
 from wedgehog.harness.search.search_job import SearchJob
 
-STUCK = f"in one scenario it computed for {CPU_LIMIT_S} s: it loops without waiting, or gets more than it can read"
+STUCK = f"in one scenario it computed for {CPU_LIMIT_S} s: it loops without waiting, or reads too slowly"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from wedgehog.harness.sim.tasks import in_order
 
 
 class OwnLoop(SimLoop):
-    """It has the clock, the network and the tasks of the simulated loop, but ends for itself."""
+    """It shares the clock, the network and the tasks of the simulated loop, but is closed alone."""
 
     __slots__ = ("_over", "_simulated")
 
@@ -28,7 +28,7 @@ class OwnLoop(SimLoop):
         self._simulated, self._over = simulated, False
 
     def __del__(self) -> None:
-        """One that its function did not close holds nothing."""
+        """A loop that was not closed holds no resources."""
 
     def create_task(self, coro: Any, *, name: str | None = None, context: Context | None = None) -> asyncio.Task[Any]:  # type: ignore[override]
         """A task of the simulated loop, which ends with this one."""
@@ -51,7 +51,7 @@ class OwnLoop(SimLoop):
         return done.result()
 
     def run_forever(self) -> None:
-        """What would end it is a call from elsewhere."""
+        """Refused: only a call from another thread could end it."""
         raise self.refusal("an event loop that runs for ever")
 
     def close(self) -> None:
@@ -75,14 +75,14 @@ class OwnLoop(SimLoop):
         """There is no debug mode."""
 
     async def shutdown_asyncgens(self) -> None:
-        """Those of others go on."""
+        """Nothing: async generators of other code must go on."""
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109  it is asyncio's
-        """There is none."""
+        """Nothing: there is no executor."""
 
 
 async def _ended(future: "asyncio.Future[Any]") -> None:
-    """Wait for its end. A cancellation is passed on, as Ctrl-C is; then the future says what comes of it."""
+    """Wait for its end. A cancellation, such as Ctrl-C, is passed on to the future, which decides what follows."""
     try:
         await asyncio.wait({future})
     except asyncio.CancelledError:

@@ -36,8 +36,8 @@ def test_the_front_end_that_the_harness_plays_is_a_timer_of_the_spec(after_s: fl
     tell.reply(tell.ask(1), tools=[True])
     tell.give_up(after_s)
     first, *more = said(tell.end("", ended="gave up").seal(), CLIENT, FRONT)
-    outer = "turn 1: its timer 'front-end' (90 s; here 6 s) fired: the front end, which the harness plays, waits"
-    assert (first == f"{outer} 6.00 s and then gave up") is fires
+    outer = "turn 1: its timer 'front-end' (90 s; here 6 s) fired: the front end, which the harness plays, gave up"
+    assert (first == f"{outer} at the end of its wait of 6.00 s") is fires
     assert any("no sign that its timer 'client' (60 s; here 4 s)" in it for it in (first, *more))
 
 
