@@ -21,6 +21,7 @@ WATCHED: Final = frozenset(
 UNWATCHED: Final = frozenset(
     {"__pycache__", "build", "dist", "node_modules", "runs", "site-packages", "target", "venv"}
 )
+CAMPAIGN: Final = "campaign.json"
 _POLL_S: Final = 0.5
 _SHOWN: Final = 3
 
@@ -36,8 +37,10 @@ def watch(words: Iterable[str], out: Path) -> NoReturn:
         while True:
             before = times(folders, out)
             _play(command)
+            after = times(folders, out)
+            _say_written(changes(before, after))
             err.print("wedgehog: waiting for a change of a file (Ctrl-C ends)", markup=False)
-            changed = first_change(before, lambda: times(folders, out))
+            changed = first_change(after, lambda: times(folders, out))
             err.print(f"wedgehog: changed: {_named(changed)}", markup=False, soft_wrap=True)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
@@ -60,12 +63,20 @@ def first_change(before: Times, look: Callable[[], Times], wait: Callable[[float
     """Wait until a file is written, made or removed; return all such files."""
     while (now := look()) == before:
         wait(_POLL_S)
+    return changes(before, now)
+
+
+def changes(before: Times, now: Times) -> list[Path]:
+    """Return the files that were written, made or removed."""
     return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
 
 
 def source_files(folder: Path, out: Path | None = None) -> Iterator[Path]:
-    """Yield the files below a folder that people edit; the folder `out` is left out."""
+    """Yield the files below a folder that people edit; the folder `out` and the folders of campaigns are left out."""
     for place, folders, names in os.walk(folder):
+        if CAMPAIGN in names:
+            folders.clear()
+            continue
         folders[:] = [name for name in folders if name[0] != "." and name not in UNWATCHED and Path(place, name) != out]
         yield from (path for name in names if (path := Path(place, name)).suffix in WATCHED)
 
@@ -85,6 +96,13 @@ def _play(command: list[str]) -> None:
     except KeyboardInterrupt:
         process.wait()
         raise
+
+
+def _say_written(paths: list[Path]) -> None:
+    """Name what was written during a run: only later changes count, because an agent may write any file in its run."""
+    if paths:
+        said = f"changed during the run: {_named(paths)} (if this was your edit, save the file again)"
+        err.print(f"wedgehog: {said}", markup=False, soft_wrap=True)
 
 
 def _named(changed: list[Path]) -> str:

@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 
-from wedgehog.harness.commands.watch import first_change, folders_of, times
+from wedgehog.harness.commands import watch as watching
+from wedgehog.harness.commands.watch import Times, first_change, folders_of, times
 
 
 @pytest.fixture
@@ -65,6 +68,40 @@ def test_folders_elsewhere_are_watched_too(project: Path, tmp_path: Path):
     (elsewhere / "agent.yaml").touch()
     words = ["stall-once", "agent.py", str(elsewhere / "agent.yaml@variant")]
     assert folders_of(words) == (project, elsewhere)
+
+
+def files_of_a_run(folder: Path) -> None:
+    """What a run leaves: a campaign's folder, and the memory of an agent beside its program."""
+    for name in ("20260101/campaign.json", "20260101/summary.md", "20260101/run/agent.py", "memory.md", "notes/1.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with (folder / name).open("a") as file:
+            file.write("{}")
+
+
+@pytest.mark.parametrize("out", ["out", ".", "..", "20260101"])
+def test_what_a_run_writes_is_no_edit(
+    project: Path, out: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Wherever its output lies, and also the files of the agent; they are named, as a person may have written them."""
+    waits: list[bool] = []
+
+    def waited(before: Times, look: Callable[[], Times]) -> list[Path]:
+        """Edit the program at the first wait; end at the second."""
+        waits.append(look() == before)
+        if len(waits) == 2:
+            raise KeyboardInterrupt
+        files_of_a_run(project / "later")
+        (project / "agent.py").write_text("2")
+        return first_change(before, look)
+
+    monkeypatch.setattr(watching, "_play", lambda _: files_of_a_run(project))
+    monkeypatch.setattr(watching, "first_change", waited)
+    with pytest.raises(typer.Exit):
+        watching.watch([], project / out)
+    assert waits == [True, True]
+    said = capsys.readouterr().err
+    assert "changed during the run: memory.md, notes/1.txt (" in said
+    assert "changed: agent.py, later/memory.md, later/notes/1.txt\n" in said
 
 
 def test_the_command_plays_again_and_ends_with_ctrl_c(project: Path):
