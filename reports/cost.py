@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S
 from wedgehog.reports.campaign_folder import agent_order
 from wedgehog.reports.groups import grouped
-from wedgehog.reports.repeats import SPENT, WAITED, cell_of, flaky, largest
+from wedgehog.reports.repeats import SPENT, WAITED, cell_of, edited, flaky, largest
 from wedgehog.reports.rows import RunRow, played
 from wedgehog.reports.words import NONE, brief, count, least_money, many, money, seconds
 
@@ -16,7 +16,7 @@ SCRIPTED = ("scripted", "both")
 """Values of the column `usage` that mean: the script sets the tokens, and so the cost."""
 
 LOWER_BOUNDS = (
-    "The agent still made calls when it was stopped, or when recording ended: calls, tokens and cost are lower bounds."
+    "The agent was stopped, or recording ended, before its work was done: calls, tokens and cost are lower bounds."
 )
 
 
@@ -68,7 +68,7 @@ def total_usd(table: Iterable[RunRow]) -> float | None:
 
 
 def total_words(table: Sequence[RunRow]) -> str:
-    """`simulated cost $145.27`; `at least $0.145` if an agent still made calls at the end.
+    """`simulated cost $145.27`; `at least $0.145` if an agent's work was not done at the end.
 
     No provider was paid: the tokens are those of the fake one, at list prices.
     """
@@ -126,7 +126,8 @@ def shares(table: Sequence[RunRow]) -> list[str]:
     """`answered under transient faults: codex 9 of 11, pi 11 of 11`, and the same for permanent faults, by their tags.
 
     A transient fault is gone at the next attempt, so a turn that ends in an error is lost without need. A permanent
-    fault stays, so each further attempt costs money for nothing. Last come the cells whose repeats do not agree.
+    fault stays, so each further attempt costs money for nothing. Last come the cells whose repeats do not agree, and
+    agents that were edited while they were tested.
     """
     known = [run for run in table if run.harmed_answered is not None]
     lines = (
@@ -134,7 +135,7 @@ def shares(table: Sequence[RunRow]) -> list[str]:
         ("paid under permanent faults", _of(table, "permanent", _paid)),
     )
     said = [f"{what}: {', '.join(words)}" for what, words in lines if words]
-    return [*said, *_strict(table), *flaky(table)]
+    return [*said, *_strict(table), *flaky(table), *edited(table)]
 
 
 def _answered(runs: Sequence[RunRow]) -> str:

@@ -52,13 +52,13 @@ class History(EventLog):
 
     @cached_property
     def cut_short(self) -> bool:
-        """Whether the agent still made calls of the scenario when it was stopped, or when the history ends."""
+        """Whether the agent was stopped, or the history ends, before its work on the scenario was done."""
         stopped = any(self.is_cut_short(turn) for turn in self.turns if not turn.recovery)
         open_calls = any(call.open_after(self.watched_until) for call in self.played_calls)
         return bool(self.played_calls) and (not self.whole or stopped or open_calls)
 
     def is_cut_short(self, turn: Turn) -> bool:
-        """Whether the agent still made calls of this turn when it was stopped, or when the history ends."""
+        """Whether the agent was stopped, or the history ends, before its work on this turn was done."""
         ends_s = self.events[-1].at_s if self.events else 0.0
         return (turn.deadline is not None and turn.goes_on) or asks_on(turn, ends_s)
 

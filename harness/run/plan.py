@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.network.base import NetworkName
+from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.files import write_whole
 from wedgehog.harness.record.judgement import Judgement
@@ -24,6 +25,7 @@ from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.campaign_files import CampaignFiles
 from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.run.stored import stored_agent
+from wedgehog.harness.sandbox.started import sha256
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
@@ -115,8 +117,8 @@ def _existing(path: str) -> Path:
 def _check(path: str, found: str, planned: str) -> None:
     if found != planned:
         raise ResumeError(
-            f"{path}: its text has changed since the campaign began; restore it (the folder of each run has a copy), "
-            "or begin a new campaign"
+            f"{path}: its text has changed since the campaign began; restore it (the folder of each run that was begun "
+            "has a copy), or begin a new campaign"
         )
 
 
@@ -142,7 +144,7 @@ class Resumed:
         for entry in self.entries:
             folder = self.store.run_folder(*key(entry))
             if not self.is_finished(entry) and folder.exists():
-                if _judged(folder) is not None:
+                if _finished(folder) is not None:
                     raise ResumeError(f"{self.store.folder}: another process has just played it; try again")
                 shutil.rmtree(folder)
                 lost += 1
@@ -178,13 +180,30 @@ def take_up(folder: Path) -> Resumed:
     store, entries = CampaignStore.reopen(folder), tuple(plan.entries())
     store.facts()
     places = {key(entry): store.run_folder(*key(entry)) for entry in entries}
-    finished = {which: judged for which, place in places.items() if (judged := _judged(place)) is not None}
-    return Resumed(store, plan, entries, finished)
+    finished = {which: found for which, place in places.items() if (found := _finished(place)) is not None}
+    _check_programs(started for _, started in finished.values())
+    return Resumed(store, plan, entries, {which: judgement for which, (judgement, _) in finished.items()})
 
 
-def _judged(folder: Path) -> Judgement | None:
-    """The judgement of a finished run; None if its files can't be read."""
+def _check_programs(starts: Iterable[AgentStarted | None]) -> None:
+    """Compare the file that each agent runs with what finished runs ran. Errors: ResumeError if it has another text.
+
+    A file that is not here now is not looked at: it may be on another machine, or made for each run.
+    """
+    ran = {(start.entry, start.entry_hash) for start in starts if start is not None and start.entry_hash}
+    for entry, planned in sorted(ran):
+        found = sha256(Path(entry))
+        if found not in (None, planned):
+            raise ResumeError(
+                f"{entry}: this file of the agent has changed since the campaign began; restore it, "
+                "or begin a new campaign"
+            )
+
+
+def _finished(folder: Path) -> tuple[Judgement, AgentStarted | None] | None:
+    """The judgement of a finished run, and what its agent ran; None if its files can't be read."""
     try:
-        return read_run(folder).judgement
+        run = read_run(folder)
+        return run.judgement, run.history.first(AgentStarted)
     except (BadFileError, OSError, ValueError):
         return None

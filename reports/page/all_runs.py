@@ -176,6 +176,6 @@ def _rank(run: StoredRun) -> tuple[int, bool]:
 
 
 def _legend() -> Markup:
-    """What the words of the page mean, folded."""
+    """What the words of the page mean: folded on a screen, open on paper."""
     items = [tag("div", tag("dt", word), tag("dd", meaning)) for word, meaning in MEANINGS.items()]
-    return tag("details", tag("summary", "What the words mean"), tag("dl", items, class_="stack"), class_="more screen")
+    return tag("details", tag("summary", "What the words mean"), tag("dl", items, class_="stack"), class_="more words")

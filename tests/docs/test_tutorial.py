@@ -38,7 +38,7 @@ def test_the_tutorials_agent_is_red(played: Any, folder: Path, docs: Path, tmp_p
     assert (code, row["verdict"], row["violated"], row["faults_fired"]) == (1, "fail", "turn_deadline", 1)
     page = " ".join((docs / "tutorial.md").read_text().split())
     parts = (
-        ("≥ The agent still made calls", "lower bounds."),
+        ("≥ The agent was stopped, or recording ended", "lower bounds."),
         ("turn 1 gave no answer and no error", "open since"),
         ("How to fix turn_deadline:", r"at least \$[\d.]+"),
     )

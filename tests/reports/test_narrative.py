@@ -143,7 +143,7 @@ def test_calls_after_an_abort_are_left_to_the_invariant_that_counts_them():
 
 def test_numbers_are_lower_bounds_if_recording_ended_before_the_agent():
     """A deadline ends the recording, and the agent still makes calls."""
-    bound = "The agent still made calls when it was stopped, or when recording ended: calls, tokens"
+    bound = "The agent was stopped, or recording ended, before its work was done: calls, tokens"
     assert _asks_after(DeadlineHit(turn=1, bound_s=1)).says(bound)
     assert not told(storm(5, "buggy")).says(bound)
 

@@ -100,16 +100,18 @@ async def test_output_of_an_agent_is_inert(campaign: Campaign, tmp_path: Path):
 
 
 async def test_a_printed_page_holds_what_needs_attention_and_no_folded_run(sample, tmp_path):
-    """The sample's two open runs, the matrices and the tables are printed; folded runs are one line each.
+    """Two open runs, the matrices, the tables and the meanings of words are printed; folded runs are one line each.
 
     Of an open run, the tables of its turns, calls and files are on the screen only.
     """
     async with browser(tmp_path / "profile") as tab:
         await _report(sample, tab)
         assert await _seen(tab, ".run[open] .screen") and await _seen(tab, ".attention pre")
+        assert not await _seen(tab, ".words dl")
         await tab.do("Emulation.setEmulatedMedia", media="print")
         assert not await _seen(tab, ".run[open] .screen") and not await _seen(tab, ".attention pre")
         assert await _seen(tab, ".run[open] .timeline") and await _seen(tab, "ol.wrong")
+        assert await _seen(tab, ".words dl")
         assert not await _seen(tab, ".run:not([open]) .timeline")
         assert (await tab.pdf()).count(b"/Type /Page\n") <= 8
 

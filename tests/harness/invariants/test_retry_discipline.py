@@ -222,3 +222,18 @@ def test_a_pass_tells_retries_after_a_time_out_of_the_agents_own_from_none():
     alone.stall(alone.ask(1))
     never = check("retry_discipline", alone.fails("Error: timed out").seal())
     assert never.because == "turn 1: 1 of 1 requests failed; no body was sent again"
+
+
+def test_every_breach_is_evidence_and_the_first_one_is_the_sentence():
+    """A reader of the page sees each early retry marked."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in range(2):
+        tell.refuse(tell.ask(1), 429, retry_after_s=20)
+        tell.wait(1.0 - TICK_S)
+    tell.answer_step(1)
+    history = tell.end().seal()
+    verdict = check("retry_discipline", history)
+    early = [call.arrived.id for call in history.calls if call.number in (2, 3)]
+    assert verdict.says.startswith("request 1 was sent again after 1.00 s")
+    assert set(early) < set(verdict.evidence) and len(verdict.evidence) == 4

@@ -152,6 +152,11 @@ def changed_agent(folder: Path) -> None:
     path.write_text(path.read_text() + "start_s: 50\n")
 
 
+def changed_program(folder: Path) -> None:
+    path = place_of(folder) / "agent.py"
+    path.write_text(path.read_text() + "# edited\n")
+
+
 def lost_agent(folder: Path) -> None:
     (place_of(folder) / "mine.yaml").unlink()
 
@@ -192,8 +197,8 @@ def place_of(folder: Path) -> Path:
 def own_files(folder: Path, stopped: Path) -> Path:
     """The campaign, with scenario and agent files of its own."""
     old, new = str(stopped.parent.parent / "files"), shutil.copytree(stopped.parent.parent / "files", place_of(folder))
-    plan = folder / "plan.json"
-    plan.write_text(plan.read_text().replace(old, str(new)))
+    for path in (folder / "plan.json", *folder.rglob("history.jsonl")):
+        path.write_text(path.read_text().replace(old, str(new)))
     return folder
 
 
@@ -202,6 +207,7 @@ def own_files(folder: Path, stopped: Path) -> Path:
     [
         (changed_scenario, [], "well.yaml: its text has changed since the campaign began; restore it"),
         (changed_agent, [], "mine.yaml: its text has changed since the campaign began; restore it"),
+        (changed_program, [], "agent.py: this file of the agent has changed since the campaign began; restore it"),
         (lost_agent, [], "mine.yaml: no such file; the campaign was begun with it"),
         (no_plan, [], "no plan.json in it; only a campaign of `wedgehog run` can go on"),
         (torn_plan, [], "plan.json: damaged: not valid JSON"),
