@@ -13,7 +13,7 @@ from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.events.service import BackendClosed, BackendOpened, BackendUsed, ClosedBy
 from wedgehog.harness.scenario.trigger import AtBackend
-from wedgehog.harness.services.backend import BackendConnection, BackendStream, Closer, Way
+from wedgehog.harness.services.backend import BackendConnection, BackendStream, Closer, Limit, Way
 
 Use = dict[Way, int]
 
@@ -32,13 +32,15 @@ class BackendFaults:
         """The open connections of each link, with what they had carried when the turn began."""
         self._ended: dict[str, list[Use]] = {}
         """What the connections that ended in this turn carried in it."""
+        self._slow: list[tuple[str, Way, Limit]] = []
+        """What makes all connections of a link slow in one direction."""
 
     # ---- turns and beacons
 
     def before_turn(self) -> None:
         """Count the turn's bytes from here."""
         for connections in self._open.values():
-            connections.update({connection: _carried(connection) for connection in connections})
+            connections.update({connection: _arrived(connection) for connection in connections})
         self._ended.clear()
 
     def after_turn(self, turn: int) -> None:
@@ -62,8 +64,11 @@ class BackendFaults:
     # ---- connections
 
     def opened(self, link: str, connection: BackendConnection) -> None:
-        """It has carried nothing yet."""
-        self._open.setdefault(link, {})[connection] = _carried(connection)
+        """It has carried nothing yet, and meets what makes its link slow."""
+        for name, way, limit in self._slow:
+            if name == link and not limit.healed.is_set():
+                connection.streams[way].meets(limit._replace(at=0))
+        self._open.setdefault(link, {})[connection] = _arrived(connection)
         self._run.history.add_unless_sealed(BackendOpened(link=link, connection=connection.number))
 
     def in_hand(self, link: str, connection: BackendConnection) -> None:
@@ -87,8 +92,8 @@ class BackendFaults:
                 link=link,
                 connection=connection.number,
                 by=self._closer(link, struck, by),
-                bytes_up=connection.streams["up"].carried,
-                bytes_down=connection.streams["down"].carried,
+                bytes_up=connection.streams["up"].arrived,
+                bytes_down=connection.streams["down"].arrived,
                 faults=tuple(state.planned.fault.name for state, _ in struck),
             )
         )
@@ -145,15 +150,27 @@ class BackendFaults:
             return
         if armed is not None:
             self._armed.setdefault(connection, []).append((state, armed))
+        if armed is not None and state.wire is not None:
+            self._limit(state.planned.link, stream, Limit(state.wire, byte, state.healed))
+
+    def _limit(self, link: str, stream: BackendStream, limit: Limit) -> None:
+        """Let an armed fault act on the count of what arrives, on each stream that it holds for."""
+        if limit.fault.reach == "connection":
+            stream.meets(limit)
+            return
+        self._slow.append((link, stream.way, limit))
+        for connection in self._open.get(link, {}):
+            other = connection.streams[stream.way]
+            other.meets(limit._replace(at=other.carried))
 
 
 def _from_start(state: FaultState) -> bool:
     return isinstance(state.at, AtBackend) and state.at.tool is None
 
 
-def _carried(connection: BackendConnection) -> Use:
-    return {way: stream.carried for way, stream in connection.streams.items()}
+def _arrived(connection: BackendConnection) -> Use:
+    return {way: stream.arrived for way, stream in connection.streams.items()}
 
 
 def _since(connection: BackendConnection, before: Use) -> Use:
-    return {way: count - before[way] for way, count in _carried(connection).items()}
+    return {way: count - before[way] for way, count in _arrived(connection).items()}

@@ -13,9 +13,12 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, Self, cast
+from functools import partial
+from typing import Literal, NamedTuple, Protocol, Self, cast
 
+from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.network.base import Address, Link
+from wedgehog.harness.network.pipe import Pipe
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.proxied_connection import close
 from wedgehog.harness.record.clock import first_of
@@ -33,6 +36,14 @@ HoldAction = tuple[int, Callable[[], Awaitable[None]]]
 """A byte, and what to do before it is sent."""
 
 
+class Limit(NamedTuple):
+    """A fault that is armed on the link from this byte on, until it is healed."""
+
+    fault: WireFault
+    at: int
+    healed: asyncio.Event
+
+
 @dataclass(eq=False)
 class BackendStream:
     """One direction of a connection, from the reader of one side to the sending end of its link."""
@@ -42,13 +53,38 @@ class BackendStream:
     """None: bytes to the server that cross no link."""
     writer: asyncio.StreamWriter
     carried: int = 0
+    """The bytes that were sent. A fault may keep the last ones from the other side."""
     stops: list[HoldAction] = field(default_factory=list)
+    limits: list[Limit] = field(default_factory=list)
+    _crossing: Pipe = field(default_factory=Pipe)
+    """The same faults act on it as on the link, so that it tells what has arrived."""
 
     @property
     def conn(self) -> Address:
         """The sending end, as the link's upstream knows it."""
         host, port = self.writer.get_extra_info("peername")[:2]
         return host, port
+
+    @property
+    def arrived(self) -> int:
+        """The bytes that have reached the other side; those that a fault makes late count when they are due."""
+        self._pass()
+        return self._crossing.carried
+
+    def meets(self, limit: Limit) -> None:
+        """A fault is armed on the link."""
+        self._pass()
+        self.limits.append(limit)
+        limit.fault.on_pipe(self._crossing, limit.at)
+
+    def _pass(self, data: bytes = b"") -> None:
+        """Bytes are sent; all that is due by now arrives."""
+        now = asyncio.get_running_loop().time()
+        if any(limit.healed.is_set() for limit in self.limits):
+            self.limits = [limit for limit in self.limits if not limit.healed.is_set()]
+            self._crossing.heal([partial(limit.fault.on_pipe, at=limit.at) for limit in self.limits])
+        self._crossing.feed(data, now)
+        self._crossing.skip(now)
 
     def at(self, byte: int, act: Callable[[], Awaitable[None]]) -> None:
         """Do this when `byte` bytes have been sent and the next one is here; it is held meanwhile."""
@@ -64,6 +100,7 @@ class BackendStream:
                 await self.link.admit(self.conn, self.carried)
             self.writer.write(piece)
             self.carried += len(piece)
+            self._pass(piece)
             await self.writer.drain()
 
     async def _halt(self) -> None:

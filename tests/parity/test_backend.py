@@ -145,6 +145,9 @@ async def test_bytes_to_the_agent_stop_exactly_at_the_faults_byte(network: Netwo
             assert await client.ask(size) == str(size)
         await world.until(lambda: bool(world.fired) and len(world.closed) == 2)
         assert world.closed == ["agent" if do == "stall" else "fault", "agent"]
+        await world.injector.after_turn(2)
+        assert [it.bytes_down for it in world.history.of(BackendUsed)] == [100, byte + size]
+    assert [it.bytes_down for it in world.history.of(BackendClosed)] == [100 + byte, size]
     assert world.fired == [(do if isinstance(do, str) else "cut", 100 + byte)]
 
 
@@ -161,6 +164,7 @@ async def test_bytes_to_the_server_stop_exactly_at_the_faults_byte(network: Netw
             assert await client.ask(12345) == "12345"
         await world.struck()
         assert world.memory.received[0] == b"10\n123"
+    assert [it.bytes_up for it in world.history.of(BackendClosed)] == [6, 6]
     assert world.fired == [(do if isinstance(do, str) else "cut", 6)]
 
 
@@ -195,7 +199,37 @@ async def test_slow_bytes_all_arrive(network: Network, fault: dict[str, Any], ex
         async with world.client() as client:
             assert [await client.ask(10), await client.ask(10)] == expected
         await world.struck()
+        await world.until(lambda: bool(world.closed))
     assert len(world.fired) == 1
+    assert [it.bytes_down for it in world.history.of(BackendClosed)] == [20]
+
+
+@pytest.mark.parametrize("do", [{"latency": 60}, {"drip": {"every_s": 60}}], ids=json.dumps)
+async def test_bytes_that_come_too_late_are_not_counted(network: Network, do: Any):
+    """The agent hangs up before they are due; a connection that is opened meanwhile waits too."""
+    late = 1 if "drip" in do else 0
+    async with opened(network, {"at": {"turn": 2, "byte": 4}, "do": do}, turns=2) as world:
+        async with world.client() as client:
+            assert await client.ask(100) == "100"
+            await world.turn(2)
+            assert await client.ask(10, lambda: asyncio.sleep(SILENCE_S)) == f"{4 + late}, silence"
+            async with world.client() as second:
+                assert await second.ask(10, lambda: asyncio.sleep(SILENCE_S)) == f"{late}, silence"
+        await world.until(lambda: len(world.closed) == 2)
+        await world.injector.after_turn(2)
+        assert [it.bytes_down for it in world.history.of(BackendUsed)] == [100, 4 + 2 * late]
+    assert sorted(it.bytes_down for it in world.history.of(BackendClosed)) == [late, 104 + late]
+
+
+async def test_bytes_that_a_healed_fault_held_back_count(network: Network):
+    """The client waits until the turn is over, and the link is fast again."""
+    async with opened(network, {"do": {"latency": 60}}, turns=2) as world:
+        async with world.client() as client:
+            assert await client.ask(10, lambda: asyncio.sleep(SILENCE_S)) == "0, silence"
+            await world.turn(2)
+            assert await client.ask(10, lambda: asyncio.sleep(SILENCE_S)) == "10"
+        await world.until(lambda: bool(world.closed))
+    assert [it.bytes_down for it in world.history.of(BackendClosed)] == [20]
 
 
 async def test_a_closed_port_is_refused_and_is_open_again_after_the_turn(network: Network):

@@ -99,9 +99,9 @@ class BackendClosed(Event):
     by: ClosedBy
     """Who ended it; `fault` includes the healing of a stall."""
     bytes_up: int
-    """Bytes from the agent, in the whole life of the connection."""
+    """Bytes that reached the server, in the whole life of the connection."""
     bytes_down: int
-    """Bytes of the server; a fault may have kept the last ones from the agent."""
+    """Bytes that reached the agent."""
     faults: tuple[str, ...] = ()
     """The faults that were armed on it."""
 
@@ -114,7 +114,9 @@ class BackendUsed(Event):
     connections: int
     """Those that carried bytes."""
     bytes_up: int
+    """Bytes that reached the server."""
     bytes_down: int
+    """Bytes that reached the agent."""
 
 
 class PageAsked(Event):
