@@ -192,7 +192,10 @@ def _seen_from(file: str, argv: list[str], python: str) -> list[str]:
     source = re.compile(r"[\w./~-]+\.(py|js|mjs|ts|sh)")
     first = python if argv[0] in ("python", "python3") else argv[0]
     named = [first if "/" not in first else _there(first, folder)]
-    return [*named, *(_there(word, folder) if word == "." or source.fullmatch(word) else word for word in argv[1:])]
+    return [
+        *named,
+        *(_there(word, folder) if word in (".", "./src") or source.fullmatch(word) else word for word in argv[1:]),
+    ]
 
 
 def _there(name: str, folder: Path) -> str:

@@ -7,22 +7,18 @@ import re
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
-from wedgehog.harness.commands.source_talk import (
-    QUESTIONS,
-    lines_of,
-    on_port,
-    prompt_of,
-    route_of,
-    runs_when_imported,
-    takes_arguments,
-)
+from wedgehog.harness.commands.source_names import SourceNames, Trees, module_of
+from wedgehog.harness.commands.source_options import message_words
+from wedgehog.harness.commands.source_reading import QUESTIONS
+from wedgehog.harness.commands.source_routes import route_of
+from wedgehog.harness.commands.source_talk import lines_of, on_port, prompt_of, runs_when_imported, takes_arguments
 from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
@@ -38,14 +34,14 @@ MARKS: Final[dict[str, re.Pattern[str]]] = {
 }
 """What a program has that uses a wire format: an SDK's import or call, or the path of the API."""
 SERVICES: Final = {
-    "FastAPI": "python -m uvicorn --app-dir . {module}:{app} --port {{port}}",
+    "FastAPI": "python -m uvicorn {factory}--app-dir {folder} {module}:{app} --port {{port}}",
     "Flask": "python -m flask --app {file} run --port {{port}}",
 }
+"""What makes an app, and the command that serves it."""
 ENTRIES: Final = ("agent", "main", "bot", "chat", "cli", "app", "server", "service", "run", "index", "repl")
 """The usual names of the file that starts an agent, the likeliest first."""
 ENVIRONMENTS: Final = (".venv", "venv")
 """The usual names of the folder of a project's own environment."""
-_TALKS: Final[Mapping[str, Callable[[ast.Module], dict[str, object]]]] = {"lines": lines_of, "http": route_of}
 _ACP: Final = re.compile(
     r"^\s*(?:from|import) acp\b[\s\S]*\b(?:run_agent|AgentSideConnection)\("
     r"|agent-?client-?protocol[\s\S]*\bAgentSideConnection\(",
@@ -54,6 +50,7 @@ _ACP: Final = re.compile(
 """What an agent has that speaks the Agent Client Protocol with its official package, of Python or of Node."""
 _READS_LINES: Final = re.compile(r"readline\b[\s\S]*createInterface\(|process\.stdin\.on\(")
 """What a Node program has that takes its messages from stdin."""
+_TEST: Final = re.compile(r"(?:^|/)(?:tests?|__tests__)/|(?:^|/)(?:test_|conftest\.)|[._](?:test|spec)\.")
 _MOST_FILES, _MOST_BYTES = 300, 200_000
 
 
@@ -76,10 +73,17 @@ def propose(folder: Path) -> Proposal:
     """Read the project in a folder; a file that cannot be read is left out."""
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
-    kind, command, because = next(_starts(project, sources, folder), (Proposal.kind, None, ""))
-    tree = _parsed(sources[Path(because)]) if kind in _TALKS and because.endswith(".py") else None
-    talks = _TALKS[kind](tree) if tree else {}
+    trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
+    kind, command, because = next(_starts(project, sources, trees, folder), (Proposal.kind, None, ""))
+    talks = _talks(kind, Path(because), trees)
     return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), talks)
+
+
+def _talks(kind: InitKind, because: Path, trees: Trees) -> dict[str, object]:
+    """The keys beside `start` that the source shows."""
+    if because not in trees:
+        return {}
+    return lines_of(trees[because]) if kind == "lines" else route_of(because, trees) if kind == "http" else {}
 
 
 def _python(folder: Path) -> str:
@@ -94,7 +98,8 @@ def _installed(script: str, folder: Path) -> str:
 
 
 def _sources(folder: Path) -> Iterator[tuple[Path, str]]:
-    found = (path for path in source_files(folder) if path.suffix in (".py", ".js", ".mjs", ".ts"))
+    code = (path for path in source_files(folder) if path.suffix in (".py", ".js", ".mjs", ".ts"))
+    found = (path for path in code if not _TEST.search(path.relative_to(folder).as_posix()))
     for path in islice(sorted(found, key=lambda path: (len(path.parts), _rank(path), path)), _MOST_FILES):
         try:
             yield path.relative_to(folder), path.read_text(encoding="utf-8")[:_MOST_BYTES]
@@ -116,9 +121,10 @@ def _wire(texts: Iterable[str]) -> str:
     return found.most_common(1)[0][0] if found else Proposal.wire
 
 
-def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> Iterator[tuple[InitKind, str, str]]:
+def _starts(
+    project: dict[str, Any], sources: dict[Path, str], trees: Trees, folder: Path
+) -> Iterator[tuple[InitKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
-    trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
     yield from _by_framework(sources, trees)
     yield from _by_scripts(project, trees, folder)
     yield from _by_name(sources, trees, folder)
@@ -130,31 +136,41 @@ def _starts(project: dict[str, Any], sources: dict[Path, str], folder: Path) -> 
             yield "callable", f"{path.as_posix()}:{name}", str(path)
 
 
-def _by_framework(sources: dict[Path, str], trees: dict[Path, ast.Module]) -> Iterator[tuple[InitKind, str, str]]:
+def _by_framework(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitKind, str, str]]:
     """Files that serve the Agent Client Protocol, or make the app of a web framework."""
     for path, text in sources.items():
         if _ACP.search(text):
             yield "acp", f"{'python' if path.suffix == '.py' else 'node'} {path.as_posix()}", str(path)
+    names = SourceNames(trees)
     for path, tree in trees.items():
-        for app, made_by in _assigned_calls(tree):
-            if made_by in SERVICES:
-                yield "http", SERVICES[made_by].format(module=_module(path), file=path.as_posix(), app=app), str(path)
+        for app, call in _assigned_calls(tree):
+            if made_by := names.app_of(path, call, SERVICES):
+                yield "http", _served(made_by, path, app), str(path)
+    for path, tree in trees.items():
+        for it in tree.body:
+            if isinstance(it, ast.FunctionDef) and not it.args.args and (made_by := names.made_in(it, SERVICES)):
+                yield "http", _served(made_by, path, it.name, factory="--factory "), str(path)
 
 
-def _by_scripts(
-    project: dict[str, Any], trees: dict[Path, ast.Module], folder: Path
-) -> Iterator[tuple[InitKind, str, str]]:
+def _served(made_by: str, path: Path, app: str, factory: str = "") -> str:
+    """The command that serves an app, or what a function of this name makes."""
+    inside = path.parts[0] == "src"
+    module, folder = module_of(path).removeprefix("src." if inside else ""), "./src" if inside else "."
+    return SERVICES[made_by].format(module=module, file=path.as_posix(), app=app, folder=folder, factory=factory)
+
+
+def _by_scripts(project: dict[str, Any], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:
     """The programs that the project installs."""
     for script, named in mapped(project.get("scripts")).items():
         start, module = _installed(script, folder), str(named).partition(":")[0]
-        if talks := next((path for path in trees if _holds(path, module) and lines_of(trees[path])), None):
-            yield "lines", start, str(talks)
-        yield "command", f"{start} {{message}}", "pyproject.toml"
+        holder = next((path for path in trees if _holds(path, module)), None)
+        if holder is not None and lines_of(trees[holder]):
+            yield "lines", start, str(holder)
+        words = message_words(trees[holder]) if holder is not None else "{message}"
+        yield "command", f"{start} {words}", "pyproject.toml"
 
 
-def _by_name(
-    sources: dict[Path, str], trees: dict[Path, ast.Module], folder: Path
-) -> Iterator[tuple[InitKind, str, str]]:
+def _by_name(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:
     """Files with a usual name, or that package.json names as programs."""
     programs = _node_programs(folder)
     for path, text in sources.items():
@@ -171,7 +187,7 @@ def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind,
     if lines_of(tree) and not (prompt_of(tree) and takes_arguments(text)):
         yield "lines", f"python {file}", file
     if "__main__" in text or takes_arguments(text):
-        yield "command", f"python {file} {{message}}", file
+        yield "command", f"python {file} {message_words(tree)}", file
 
 
 def _node_program(file: str, text: str) -> Iterator[tuple[InitKind, str, str]]:
@@ -200,12 +216,15 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _assigned_calls(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yield the names that a module gives to the results of calls, each with the name of what is called."""
+def _assigned_calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
+    """Yield the names that a module gives to the results of calls, each with its call."""
     for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.targets[0], ast.Name):
-            called = node.value.func
-            yield node.targets[0].id, called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name), *_], value=ast.Call() as call)
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Call() as call)
+            ):
+                yield name, call
 
 
 def _answering(tree: ast.Module) -> Iterator[str]:
@@ -219,11 +238,7 @@ def _answering(tree: ast.Module) -> Iterator[str]:
 
 def _holds(path: Path, module: str) -> bool:
     """Whether a file is this module, in the project's folder or in `src`."""
-    return _module(path).removeprefix("src.").removesuffix(".__init__") == module
-
-
-def _module(path: Path) -> str:
-    return ".".join(path.with_suffix("").parts)
+    return module_of(path).removeprefix("src.") == module
 
 
 def _pyproject(folder: Path) -> dict[str, Any]:

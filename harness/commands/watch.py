@@ -21,7 +21,8 @@ WATCHED: Final = frozenset(
 UNWATCHED: Final = frozenset(
     {"__pycache__", "build", "dist", "node_modules", "runs", "site-packages", "target", "venv"}
 )
-CAMPAIGN: Final = "campaign.json"
+MARKS: Final = frozenset({"campaign.json", "pyvenv.cfg"})
+"""What the folder of a campaign, or of a Python environment, has in it."""
 _POLL_S: Final = 0.5
 _SHOWN: Final = 3
 
@@ -72,9 +73,9 @@ def changes(before: Times, now: Times) -> list[Path]:
 
 
 def source_files(folder: Path, out: Path | None = None) -> Iterator[Path]:
-    """Yield the files below a folder that people edit; the folder `out` and the folders of campaigns are left out."""
+    """Yield the files below a folder that people edit; the folder `out`, campaigns and environments are left out."""
     for place, folders, names in os.walk(folder):
-        if CAMPAIGN in names:
+        if MARKS & set(names):
             folders.clear()
             continue
         folders[:] = [name for name in folders if name[0] != "." and name not in UNWATCHED and Path(place, name) != out]

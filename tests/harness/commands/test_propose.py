@@ -77,9 +77,11 @@ def ask():
 
 
 def proposed(folder: Path, **files: str) -> Proposal:
-    """The proposal for a project with these files; `__` in a name is a dot."""
+    """The proposal for a project with these files; `__` in a name without a folder is a dot."""
     for name, text in files.items():
-        (folder / name.replace("__", ".")).write_text(text)
+        path = folder / (name if "/" in name else name.replace("__", "."))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
     return propose(folder)
 
 
@@ -232,6 +234,187 @@ def test_a_program_of_json_lines_shows_its_messages_and_answers(tmp_path: Path, 
 def test_a_service_shows_where_it_takes_a_message(tmp_path: Path, code: str, talks: dict[str, object]):
     """With the names that its route reads and returns."""
     assert proposed(tmp_path, app__py=code).talks == talks
+
+
+PACKAGE = {
+    "app/main.py": """
+from fastapi import FastAPI
+from app.api import health
+from .api.routes import api_router as api
+from app.core.config import settings
+app: FastAPI = FastAPI()
+app.include_router(health.router)
+app.include_router(api, prefix=settings.API_V1)
+""",
+    "app/core/config.py": "class Settings:\n    API_V1: str = '/api/v1'\nsettings = Settings()",
+    "app/api/__init__.py": "",
+    "app/api/health.py": "router = APIRouter()\n@router.get('/healthz')\ndef alive(): return 'fine'",
+    "app/api/routes/__init__.py": """
+from . import chat
+api_router = APIRouter()
+api_router.include_router(chat.router, prefix="/v2", tags=["chat"])
+""",
+    "app/api/routes/chat.py": """
+from app.models import Asked, Said
+router = APIRouter(prefix="/chat")
+@router.post("/feedback")
+def feedback(it: Asked): ...
+@router.post("", response_model=Said)
+async def chat(it: Asked): return await answer(it)
+""",
+    "app/models.py": """
+class Asked(BaseModel):
+    session_id: str
+    text: str = Field(..., min_length=1)
+    thread: str | None
+    chat_id: str = Field(default="x")
+class Said(BaseModel):
+    answer: str
+""",
+    "tests/conftest.py": "app = FastAPI()",
+}
+FACTORY = {
+    "src/shop/api.py": """
+router = APIRouter(prefix="/v1")
+@router.post("/messages")
+def messages(it: dict) -> dict:
+    it["text"]
+    return {"data": {"answer": 1}}
+def create_app():
+    app = FastAPI(); app.include_router(router); return app
+""",
+}
+BLUEPRINT = {
+    "web/__init__.py": """
+def create_app(config=None):
+    app = Flask(__name__)
+    from .chat import bp
+    app.register_blueprint(bp, url_prefix="/api")
+    @app.get("/health")
+    def health(): return "fine"
+    return app
+""",
+    "web/chat.py": """
+bp = Blueprint("chat", __name__, url_prefix="/unused")
+@bp.route("/ask", methods=["POST"])
+def ask():
+    said = {"reply": model(request.get_json()["question"])}
+    return said
+""",
+    "wsgi.py": "from web import create_app\napp = create_app()",
+}
+AIOHTTP = {
+    "server.py": """
+async def chat(request):
+    return web.json_response({"reply": model((await request.json())["message"])})
+app = web.Application()
+app.router.add_post("/chat", chat)
+web.run_app(app, port=int(os.environ["PORT"]))
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "talks"),
+    [
+        (
+            PACKAGE,
+            "python -m uvicorn --app-dir . app.main:app --port {port}",
+            {
+                "ready": "/healthz",
+                "url": "/api/v1/v2/chat",
+                "body": {"text": "{message}", "session_id": "{session}"},
+                "answer": "json:answer",
+            },
+        ),
+        (
+            FACTORY,
+            "python -m uvicorn --factory --app-dir ./src shop.api:create_app --port {port}",
+            {"url": "/v1/messages", "body": {"text": "{message}"}, "answer": "json:data.answer"},
+        ),
+        (
+            FACTORY | {"src/shop/asgi.py": "from shop.api import create_app\napp = create_app()"},
+            "python -m uvicorn --app-dir ./src shop.asgi:app --port {port}",
+            {"url": "/v1/messages", "body": {"text": "{message}"}, "answer": "json:data.answer"},
+        ),
+        (
+            BLUEPRINT,
+            "python -m flask --app wsgi.py run --port {port}",
+            {"ready": "/health", "url": "/api/ask", "body": {"question": "{message}"}, "answer": "json:reply"},
+        ),
+        (
+            AIOHTTP,
+            "PORT={port} python server.py",
+            {"url": "/chat", "body": {"message": "{message}"}, "answer": "json:reply"},
+        ),
+    ],
+    ids=["package", "factory", "made by a factory", "blueprint", "aiohttp"],
+)
+def test_the_routes_of_a_package_are_found(
+    tmp_path: Path, files: dict[str, str], command: str, talks: dict[str, object]
+):
+    """With the prefixes of the routers that are imported from other files."""
+    found = proposed(tmp_path, **files)
+    assert (found.kind, found.command, found.talks) == ("http", command, talks)
+
+
+CLICK = """
+@click.command()
+@click.option("--model")
+@click.option("-m", "--message", required=True)
+def main(model, message): ...
+"""
+GROUP = """
+@click.group()
+def cli(): ...
+@cli.command()
+@click.argument("path")
+def index(path): ...
+@cli.command("ask")
+@click.option("-p", "prompt")
+def asks(prompt): ...
+"""
+TYPER = """
+app = typer.Typer()
+@app.command()
+def main(session: str, text: Annotated[str, typer.Option("--text", "-t")] = "hi"): ...
+"""
+TYPER_OPTION = "@app.command()\ndef main(user_input: str = ''): ..."
+TYPER_TWO = "@app.command()\ndef load(file: str): ...\n@app.command()\ndef chat_once(message: str): ..."
+ARGPARSE = "import argparse\nparser.add_argument('-v')\nparser.add_argument('-p', '--prompt')"
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (CLICK, "--message {message}"),
+        (CLICK.replace('"-m", "--message", required=True', '"-m", "message"'), "-m {message}"),
+        (CLICK.replace('@click.option("-m", "--message", required=True)', '@click.argument("message")'), "{message}"),
+        (GROUP, "ask -p {message}"),
+        (TYPER, "--text {message}"),
+        (TYPER_OPTION, "--user-input {message}"),
+        (TYPER_OPTION.replace("user_input: str = ''", "message: str"), "{message}"),
+        (TYPER_OPTION.replace("''", "typer.Argument('')"), "{message}"),
+        (TYPER_TWO, "chat-once {message}"),
+        (ARGPARSE, "--prompt {message}"),
+        (ARGPARSE + "\nparser.add_argument('message', nargs='?')", "{message}"),
+    ],
+)
+def test_a_message_goes_where_the_command_line_takes_it(tmp_path: Path, code: str, words: str):
+    """Behind its option, or its subcommand; also of a program that the project installs."""
+    assert proposed(tmp_path, **{"main.py": f"{code}\n{MAIN}"}).command == f"python main.py {words}"
+    script = '[project]\nname = "bot"\n[project.scripts]\nbot = "main:app"'
+    assert proposed(tmp_path, **{"pyproject.toml": script}).command == f"bot {words}"
+
+
+@pytest.mark.parametrize("folder", ["dist", "build", "node_modules/x", ".venv/lib", "env", "tests", "src/__tests__"])
+def test_what_is_built_or_installed_is_not_proposed(tmp_path: Path, folder: str):
+    """Neither are tests."""
+    (tmp_path / "env").mkdir()
+    (tmp_path / "env" / "pyvenv.cfg").touch()
+    files = {f"{folder}/agent.py": "app = FastAPI()", f"{folder}/index.js": "main()"}
+    package = '{"bin": "./%s/index.js"}' % folder  # noqa: UP031
+    assert proposed(tmp_path, **files, **{"package.json": package}).command is None
 
 
 @pytest.mark.parametrize("spec", ["agent.yaml", "agents/mine.yaml"])

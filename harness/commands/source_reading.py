@@ -1,0 +1,71 @@
+"""How a Python program is read that is not executed: the calls, functions and keys in its source."""
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+QUESTIONS: Final = ("message", "prompt", "text", "question", "query", "user_input", "input", "content")
+"""The usual names of a message, the likeliest first."""
+ANSWERS: Final = ("answer", "reply", "response", "result", "output", "completion", "text", "content", "message")
+"""The usual names of an answer, the likeliest first."""
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def keys_read_at_once(tree: ast.AST) -> set[str]:
+    """The keys of `loads(…)["key"]` and `loads(…).get("key")`."""
+    loads = {ast.unparse(it) for it in calls(tree) if called_name(it) in ("loads", "load")}
+    return keys_read(tree, loads)
+
+
+def likeliest(words: tuple[str, ...], found: set[str]) -> str:
+    """The first word that is found, as a key or as the end of a path of keys."""
+    ends = {path.rpartition(".")[2]: path for path in sorted(found, key=lambda path: -path.count("."))}
+    return next((ends[word] for word in words if word in ends), "")
+
+
+def keys_read(tree: ast.AST, names: set[str]) -> set[str]:
+    """The keys of `it["key"]` and `it.get("key")`, where `it` has one of these names, or is Flask's request."""
+    keys = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(value=it, slice=ast.Constant(value=str(key)), ctx=ast.Load()):
+                keys.add((ast.unparse(it), key))
+            case ast.Call(func=ast.Attribute(value=it, attr="get"), args=[ast.Constant(value=str(key)), *_]):
+                keys.add((ast.unparse(it), key))
+    return {key for it, key in keys if it in names or it.startswith(("request.", "await request."))}
+
+
+def names_given(tree: ast.AST, value: ast.Call) -> Iterator[str]:
+    """The names that a call's result is given."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and node.value is value:
+            yield from (it.id for it in node.targets if isinstance(it, ast.Name))
+
+
+def keys_written(value: ast.expr | None) -> Iterator[str]:
+    """The keys of a dictionary, by their paths; of a call, its arguments and the keys of a dictionary in them."""
+    pairs: list[tuple[str, ast.expr]] = []
+    if isinstance(value, ast.Dict):
+        named = ((getattr(key, "value", None), it) for key, it in zip(value.keys, value.values, strict=True))
+        pairs = [(key, it) for key, it in named if isinstance(key, str)]
+    if isinstance(value, ast.Call):
+        pairs = [(word.arg, word.value) for word in value.keywords if word.arg]
+        yield from (key for it in value.args if isinstance(it, ast.Dict) for key in keys_written(it))
+    for key, it in pairs:
+        yield key
+        yield from (f"{key}.{below}" for below in keys_written(it if isinstance(it, ast.Dict) else None))
+
+
+def calls(tree: ast.AST) -> Iterator[ast.Call]:
+    """All calls below a node."""
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def called_name(call: ast.Call) -> str:
+    """The last name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def functions(tree: ast.Module) -> Iterator[Function]:
+    """All functions of a module, also those in classes and functions."""
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
