@@ -13,7 +13,7 @@ Its rules are those of a Toxiproxy link, so that a client can't tell the two apa
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from wedgehog.harness.faults.base import Ending
@@ -41,9 +41,14 @@ Action = Send | Close
 
 @dataclass(slots=True)
 class _Chunk:
-    due: float
+    came: float
+    late_s: float
     data: bytes | None  # None: the source has ended
     how: Literal["fin", "rst"] = "fin"
+
+    @property
+    def due(self) -> float:
+        return self.came + self.late_s
 
 
 @dataclass(slots=True)
@@ -64,6 +69,10 @@ class _Pace:
         """The pause behind so many bytes."""
         return self.every_s * min(1.0, passed / self.size) if self.in_proportion else self.every_s
 
+    def is_like(self, other: "_Pace") -> bool:
+        """Whether both are the same but for their pauses."""
+        return replace(other, next=self.next) == self
+
 
 @dataclass(slots=True)
 class Pipe:
@@ -82,7 +91,7 @@ class Pipe:
     """Nothing passes for now, and nothing is lost."""
     _queue: deque[_Chunk] = field(default_factory=deque)
     _stop: _Stop | None = None
-    _pace: _Pace | None = None
+    _paces: list[_Pace] = field(default_factory=list)
     _delay_s: float = 0.0
     _closed: bool = False
 
@@ -91,50 +100,55 @@ class Pipe:
         self._stop = _Stop(at, how)
 
     def pace(self, at: int, every_s: float, size: int, *, in_proportion: bool = False) -> None:
-        """From byte `at` on let at most `size` bytes pass every `every_s` seconds; a pause that has begun lasts.
+        """From byte `at` on let at most `size` bytes pass every `every_s` seconds; an earlier pace stays on.
 
         `in_proportion`: the pause after fewer bytes is as much shorter; else each piece has the whole pause behind it.
         """
-        self._pace = _Pace(at, every_s, size, in_proportion, self._pace.next if self._pace else 0.0)
+        self._paces.append(_Pace(at, every_s, size, in_proportion))
 
     def delay(self, s: float) -> None:
-        """Let what comes from now on pass `s` seconds later."""
-        self._delay_s = s
+        """Let what comes from now on pass `s` seconds later than it would."""
+        self._delay_s += s
 
     def heal(self, left: Sequence[Callable[["Pipe"], None]] = ()) -> list[Action]:
         """Forget all faults but those that `left` sets again.
 
         A stall that is over ends with FIN: what came behind it is lost. A pause that has begun lasts if its pace does.
         """
-        paused_until, delay_s = self._pace.next if self._pace else 0.0, self._delay_s
+        before = self._paces
         self._forget()
         for arm in left:
             arm(self)
-        if self._pace:
-            self._pace.next = paused_until
+        for pace in self._paces:
+            pace.next = max((old.next for old in before if old.is_like(pace)), default=0.0)
         for chunk in self._queue:
-            chunk.due -= max(0.0, delay_s - self._delay_s)
+            chunk.late_s = min(chunk.late_s, self._delay_s)
         if self.stopped != "stall" or self._closed or self._stop:
             return []
         return [self._close("fin")]
 
     def _forget(self) -> None:
-        self._stop, self._pace, self._delay_s = None, None, 0.0
+        self._stop, self._paces, self._delay_s = None, [], 0.0
 
     def feed(self, data: bytes, now: float) -> None:
         """Bytes came from the source."""
         if self.reading and data:
-            self._queue.append(_Chunk(now + self._delay_s, data))
+            self._queue.append(_Chunk(now, self._delay_s, data))
 
     def end(self, now: float, how: Literal["fin", "rst"] = "fin") -> None:
         """The source has sent its last byte."""
         if self.reading:
-            self._queue.append(_Chunk(now + self._delay_s, None, how))
+            self._queue.append(_Chunk(now, self._delay_s, None, how))
 
     @property
     def reading(self) -> bool:
         """Whether bytes of the source can still pass."""
         return self.stopped is None and not self._closed
+
+    @property
+    def come(self) -> int:
+        """Bytes that have come since the connection's first, whether or not they have passed."""
+        return self.carried + self.waiting
 
     @property
     def waiting(self) -> int:
@@ -169,9 +183,10 @@ class Pipe:
 
     def _skip_paced(self, at_s: float, until_s: float) -> float:
         """Let the pieces of the first chunk pass but the last that passes until then; return when that one is due."""
-        chunk, pace = self._queue[0], self._pace
-        if chunk.data is None or pace is None or self._stop is not None or self.carried < pace.at:
+        chunk = self._queue[0]
+        if chunk.data is None or len(self._paces) != 1 or self._stop is not None or self.carried < self._paces[0].at:
             return at_s
+        pace = self._paces[0]
         pieces, most = 0, (len(chunk.data) - 1) // pace.size
         while pieces < most and at_s + pace.every_s <= until_s:
             at_s += pace.every_s  # not multiplied: the sums are those of a pipe that is asked piece by piece
@@ -183,8 +198,9 @@ class Pipe:
 
     def _due(self) -> float:
         head = self._queue[0]
-        paced = self._pace is not None and self.carried >= self._pace.at and head.data is not None
-        return max(head.due, self._pace.next) if paced and self._pace else head.due
+        if not self._paces or head.data is None:
+            return head.due
+        return max(head.due, *(pace.next for pace in self._paces))
 
     def _pass(self, chunk: _Chunk, at_s: float) -> list[Action]:
         """Let a chunk pass, or as much of it as the pace allows, which was due at `at_s`."""
@@ -193,20 +209,19 @@ class Pipe:
         data = chunk.data[: self._room()]
         rest = chunk.data[len(data) :]
         if rest:
-            self._queue.appendleft(_Chunk(chunk.due, rest))
+            self._queue.appendleft(_Chunk(chunk.came, chunk.late_s, rest))
         data, hit = self._limited(data)
         self.carried += len(data)
-        if self._pace and self.carried > self._pace.at:
-            self._pace.next = at_s + self._pace.pause_s(len(data))
+        for pace in self._paces:
+            if self.carried > pace.at:
+                pace.next = at_s + pace.pause_s(len(data))
         sent: list[Action] = [Send(data)] if data else []
         return sent + self._ending() if hit else sent
 
     def _room(self) -> int | None:
-        """How many bytes the pace lets pass at once; None if it doesn't care."""
-        if self._pace is None:
-            return None
-        before = self._pace.at - self.carried
-        return before if before > 0 else self._pace.size
+        """How many bytes the paces let pass at once; None if there is none."""
+        lefts = ((pace.at - self.carried, pace.size) for pace in self._paces)
+        return min((before if before > 0 else size for before, size in lefts), default=None)
 
     def _limited(self, data: bytes) -> tuple[bytes, bool]:
         if self._stop is None:

@@ -25,7 +25,7 @@ from wedgehog.harness.network.pipe import Pipe
 from wedgehog.harness.network.proxied_connection import Endpoint, ProxiedConnection
 
 ARRIVE_S = 2.0
-"""Time limit for bytes that were written before a fault is armed to pass."""
+"""Time limit for bytes that were written before a fault is armed to come."""
 POLL_S = 0.001
 
 
@@ -39,9 +39,14 @@ class RelayStrike(Provable):
     connection: ProxiedConnection | None = None
     expected: ExpectedRequest | None = None
     """Its entry in the gate, if it is for a request."""
-    carried: dict[ProxiedConnection, int] = field(default_factory=dict)
-    """The bytes that each open connection of a whole link had carried when the fault was armed."""
+    began: dict[ProxiedConnection, int] = field(default_factory=dict)
+    """From which byte a fault of the whole link is on each connection."""
     healed: bool = False
+
+    def begin(self, connection: ProxiedConnection, at: int) -> None:
+        """Put a fault of the whole link on this connection."""
+        self.began[connection] = at
+        self.fault.on_pipe(connection.down, at)
 
     async def heal(self) -> None:
         """Remove the fault."""
@@ -81,7 +86,7 @@ class RelayLink(ConnectionGate):
             if pipe.stopped:
                 how = f"the relay let {pipe.carried} bytes pass, then {pipe.stopped}"
                 strike.settle(Proof(pipe.carried, how))
-            elif strike.fault.proof == "flow" and pipe.carried > strike.carried.get(connection, _from(strike)):
+            elif strike.fault.proof == "flow" and pipe.carried > _from(strike, connection):
                 strike.settle(Proof(pipe.carried, f"the relay has {strike.fault.name} on while bytes pass"))
 
     def ended(self, connection: ProxiedConnection) -> None:
@@ -106,20 +111,20 @@ class RelayLink(ConnectionGate):
     def _left(self, connection: ProxiedConnection, pipe: Pipe) -> list[Callable[[Pipe], None]]:
         """What arms the faults again that are on this pipe."""
         others = [it for it in self._strikes if not it.fault.closes_port and _touches(it, connection, pipe)]
-        return [functools.partial(it.fault.on_pipe, at=it.carried.get(connection, _from(it))) for it in others]
+        return [functools.partial(it.fault.on_pipe, at=_from(it, connection)) for it in others]
 
     def accept(self) -> Endpoint:
         """Add a new connection, under the faults of the whole link."""
         client = super().accept()
         for strike in self._strikes:
             if isinstance(strike.target, WholeLink) and not strike.fault.closes_port:
-                strike.fault.on_pipe(client.connection.down, 0)
+                strike.begin(client.connection, 0)
         return client
 
     def _meet(self, strike: RelayStrike, connection: ProxiedConnection) -> None:
         """Arm the fault on this connection's request; later connections wait `AGAIN_S` for the next fault."""
         strike.connection = connection
-        strike.fault.on_pipe(connection.up, _from(strike))
+        strike.fault.on_pipe(connection.up, _from(strike, connection))
         if strike.expected:
             asyncio.get_running_loop().call_later(AGAIN_S, self.done, strike.expected)
         let_through(connection)
@@ -130,11 +135,11 @@ class RelayLink(ConnectionGate):
                 strike.connection = await self._connection(conn)
                 strike.fault.on_pipe(strike.connection.down, at)
             case WholeLink(conn, at):
-                if conn is not None:
-                    await self._carried(await self._connection(conn), at)
-                for connection in self.connections:
-                    strike.carried[connection] = connection.down.carried
-                    strike.fault.on_pipe(connection.down, connection.down.carried)
+                held = None if conn is None else await self._connection(conn)
+                if held is not None:
+                    await self._come(held, at)
+                for connection in [it for it in self.connections if it not in strike.began]:
+                    strike.begin(connection, at if connection is held else connection.down.carried)
             case _:
                 strike.expected = self.expect(functools.partial(self._meet, strike))
 
@@ -146,22 +151,22 @@ class RelayLink(ConnectionGate):
                 return connection
         raise ConnectionGoneError(f"link {self.name} has no open connection from {conn[0]}:{conn[1]}")
 
-    async def _carried(self, connection: ProxiedConnection, count: int) -> None:
-        """Wait until `count` bytes of a connection have passed towards the agent."""
+    async def _come(self, connection: ProxiedConnection, count: int) -> None:
+        """Wait until `count` bytes of a connection have come from upstream: those on a slow link pass later."""
         end_s = connection.now() + ARRIVE_S
-        while connection.down.carried < count and not connection.over:
+        while connection.down.come < count and connection.down.reading and not connection.over:
             if connection.now() > end_s:
-                raise LinkBusyError(f"link {self.name}: byte {count} did not reach its agent in {ARRIVE_S:g} s")
+                raise LinkBusyError(f"link {self.name}: byte {count} did not come from upstream in {ARRIVE_S:g} s")
             await asyncio.sleep(POLL_S)
 
 
 def _touches(strike: RelayStrike, connection: ProxiedConnection, pipe: Pipe) -> bool:
-    mine = isinstance(strike.target, WholeLink) or strike.connection is connection
+    mine = connection in strike.began or strike.connection is connection
     return mine and pipe is (connection.up if isinstance(strike.target, Upstream) else connection.down)
 
 
-def _from(strike: RelayStrike) -> int:
-    return 0 if isinstance(strike.target, WholeLink) else strike.target.at
+def _from(strike: RelayStrike, connection: ProxiedConnection) -> int:
+    return strike.began[connection] if isinstance(strike.target, WholeLink) else strike.target.at
 
 
 class EmbeddedNetwork:

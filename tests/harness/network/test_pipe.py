@@ -138,6 +138,30 @@ def test_latency_delays_every_byte_and_keeps_the_order():
     assert pipe.ready(4) == [Send(b"c"), Close("fin")]
 
 
+def test_two_latencies_add_up():
+    """Each makes every byte later than it would be; a healed one is taken from what is on its way."""
+    pipe = Pipe()
+    pipe.delay(6)
+    pipe.feed(b"a", 0)
+    pipe.delay(5)
+    pipe.feed(b"b", 1)
+    assert [passed(pipe, now) for now in (5.9, 6, 11.9, 12)] == [b"", b"a", b"", b"b"]
+    pipe.feed(b"c", 12)
+    assert pipe.heal([lambda pipe: pipe.delay(6)]) == []
+    assert [passed(pipe, now) for now in (17.9, 18)] == [b"", b"c"]
+
+
+def test_of_two_paces_the_slower_one_counts():
+    """The second one begins at its byte, and the first one stays on before and behind it."""
+    pipe = Pipe()
+    pipe.pace(0, every_s=1, size=2)
+    pipe.feed(b"abcdefgh", 0)
+    pipe.pace(4, every_s=3, size=1)
+    assert [passed(pipe, now) for now in (0, 1, 2, 4.9, 5)] == [b"ab", b"cd", b"e", b"", b"f"]
+    assert pipe.heal([lambda pipe: pipe.pace(4, every_s=3, size=1)]) == []
+    assert [passed(pipe, now) for now in (7.9, 8)] == [b"", b"g"]
+
+
 def test_healing_lets_delayed_bytes_go_at_once():
     """Nothing that is still on its way is lost by healing."""
     pipe = Pipe()

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from wedgehog.harness.faults.wire.cut import Cut, Down
-from wedgehog.harness.faults.wire.slow import Drip, Slicer
+from wedgehog.harness.faults.wire.slow import Drip, Latency, Slicer
 from wedgehog.harness.faults.wire.stall import Stall
 from wedgehog.harness.network.base import ConnectionGoneError, Downstream, WholeLink
 from wedgehog.harness.network.proxied_connection import ProxiedConnection
@@ -127,6 +127,23 @@ async def test_a_pace_on_the_whole_link_meets_those_who_come_later(link):
     assert await strike.fired(5) is not None
     await strike.heal()
     assert await asyncio.wait_for(reader.readexactly(3), 5) == b"ing"
+    writer.close()
+
+
+@pytest.mark.parametrize("first", [Latency(60.0), Drip(60.0)], ids=["latency", "drip"])
+async def test_a_second_fault_on_a_slow_link_does_not_wait_for_late_bytes(link, first):
+    """What the upstream wrote before its byte has come, and passes later: else no second one could be armed."""
+    reader, writer = await asyncio.open_connection(*link.address)
+    assert await ask(reader, writer) == b"ping"
+    slow = await link.strike(first, WholeLink())
+    writer.write(b"ping")
+    second = await asyncio.wait_for(link.strike(Latency(0.01), WholeLink(peer_of(link), 8)), 1)
+    assert await second.fired(0) is None
+    await slow.heal()
+    assert await asyncio.wait_for(reader.readexactly(4), 5) == b"ping"
+    assert await second.fired(0) is None
+    assert await ask(reader, writer) == b"ping"
+    assert await second.fired(5) is not None
     writer.close()
 
 
