@@ -10,6 +10,10 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
+# The sessions start several hundred Python processes. Each would compile all that it imports where no bytecode may be
+# written, as in many container images.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # setuptools would install modules that an earlier build left here and that have moved since.
 shutil.rmtree("build", ignore_errors=True)
 
@@ -54,15 +58,12 @@ def tests(session: nox.Session) -> None:
     """The test-suite, three processes for each core; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
     # uv compiles nothing when it installs, and here it installs our package each time: all workers would compile it.
-    session.run("python", "-c", COMPILE, env={"PYTHONDONTWRITEBYTECODE": ""})
-    # The suite starts several hundred Python processes. Each would compile all that it imports where no bytecode may be
-    # written, as in many container images.
-    environment = {"PYTHONDONTWRITEBYTECODE": ""}
+    session.run("python", "-c", COMPILE)
     # Half of the workers run every file; the others use the time in which these wait: see tests/spread.py.
     workers = str(3 * (os.cpu_count() or 1))
     # A file stays with one worker, because its tests may share a campaign. The order is that of tests/conftest.py.
     spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
-    session.run("pytest", *spread, *session.posargs, env=environment)
+    session.run("pytest", *spread, *session.posargs)
 
 
 @nox.session

@@ -75,14 +75,14 @@ def stop_name(turn: Turn) -> str:
 
 
 def violations(verdicts: Sequence[Verdict]) -> dict[int, list[str]]:
-    """The names of the invariants that each event violates, by its id."""
+    """The names of the violated invariants of which each event is evidence, by its id."""
     return _names(verdicts, ("fail", "error"))
 
 
 def marks(verdicts: Sequence[Verdict]) -> dict[int, str]:
-    """What each event of evidence means: `violates paid_call_bound, and leaves start undecided`."""
+    """What each event of evidence means: `evidence against paid_call_bound, and leaves start undecided`."""
     bad, open_ = violations(verdicts), _names(verdicts, ("inconclusive",))
-    said = {event: [f"violates {', '.join(dict.fromkeys(names))}"] for event, names in bad.items()}
+    said = {event: [f"evidence against {', '.join(dict.fromkeys(names))}"] for event, names in bad.items()}
     for event, names in open_.items():
         said.setdefault(event, []).append(f"leaves {', '.join(dict.fromkeys(names))} undecided")
     return {event: ", and ".join(parts) for event, parts in said.items()}

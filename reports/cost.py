@@ -126,8 +126,8 @@ def shares(table: Sequence[RunRow]) -> list[str]:
     """`answered under transient faults: codex 9 of 11, pi 11 of 11`, and the same for permanent faults, by their tags.
 
     A transient fault is gone at the next attempt, so a turn that ends in an error is lost without need. A permanent
-    fault stays, so each further attempt costs money for nothing. Last come the cells whose repeats do not agree, and
-    agents that were edited while they were tested.
+    fault stays, so each further attempt costs money for nothing. First come agents that were edited while they were
+    tested, last the cells whose repeats do not agree.
     """
     known = [run for run in table if run.harmed_answered is not None]
     lines = (
@@ -135,7 +135,7 @@ def shares(table: Sequence[RunRow]) -> list[str]:
         ("paid under permanent faults", _of(table, "permanent", _paid)),
     )
     said = [f"{what}: {', '.join(words)}" for what, words in lines if words]
-    return [*said, *_strict(table), *flaky(table), *edited(table)]
+    return [*edited(table), *said, *_strict(table), *flaky(table)]
 
 
 def _answered(runs: Sequence[RunRow]) -> str:

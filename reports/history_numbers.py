@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from wedgehog.harness.record.events.fault import FaultFired
@@ -96,9 +95,9 @@ def _columns(history: History) -> dict[str, Any]:
 
 
 def program(history: History) -> str:
-    """`agent.py 3f2a9c1d0b7e`: the file that the agent runs, and the first digits of its sha256; empty if unknown."""
+    """`/my/agent.py 3f2a9c1d0b7e`: the file that the agent runs, and the first digits of its sha256; else empty."""
     started = history.first(AgentStarted)
-    return f"{Path(started.entry).name} {started.entry_hash[:HASH_SHOWN]}" if started and started.entry_hash else ""
+    return f"{started.entry} {started.entry_hash[:HASH_SHOWN]}" if started and started.entry_hash else ""
 
 
 def times(history: History) -> Iterator[tuple[str, float]]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from wedgehog.reports.groups import grouped
@@ -47,8 +48,8 @@ def edited(rows: Iterable[RunRow]) -> Iterator[str]:
     texts = Counter((row.agent, *row.program.rsplit(" ", 1)) for row in rows if row.program)
     for (agent, file), found in grouped(texts, lambda it: it[:2]).items():
         if len(found) > 1:
-            runs = ", ".join(many(texts[it], "run") for it in found)
-            yield f"edited while it was tested: {agent}'s {one_line(file, 60)} had {len(found)} texts ({runs})"
+            runs, name = ", ".join(many(texts[it], "run") for it in found), one_line(Path(file).name, 60)
+            yield f"edited while it was tested: {agent}'s {name} had {len(found)} texts ({runs})"
 
 
 def _one(rows: Sequence[RunRow], played: int) -> RunRow:

@@ -57,7 +57,8 @@ class LivingSession(Session):
         self._alone = True
         self._denied = False
         """Whether its user has answered a request for permission in this turn."""
-        self.started = what_runs(self._argv(first=True), place.cwd, surroundings.env.get("PATH"))
+        argv, env = self._argv(first=True), surroundings.env
+        self.started = what_runs(argv, place.cwd, env.get("PATH"), python_path=env.get("PYTHONPATH"))
 
     # ---- what a kind of agent says
 

@@ -4,8 +4,7 @@ import ast
 import os
 import re
 import shutil
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
@@ -14,9 +13,9 @@ from pathlib import Path
 from wedgehog.harness.agents.backend_links import check_backends
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.callable_python import check_pythons
+from wedgehog.harness.agents.command_lines import command_lines, filled, search_path
 from wedgehog.harness.agents.opening import missing_package
 from wedgehog.harness.agents.python_probe import imports
-from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports
 
@@ -51,21 +50,12 @@ def _missing(spec: AgentSpec) -> Iterator[str]:
     """What no run can change. A file that a run makes in its own folders is not known yet."""
     if says := missing_package(spec):
         yield says
-    for key, line in _command_lines(spec).items():
-        words = [_filled(part, spec) for part in line]
+    for key, line in command_lines(spec).items():
+        words = [filled(part, spec) for part in line]
         new = "resume" not in key and key != "wake_up"
         yield from (f"{key}: {says}" for says in _gone(words, spec, new=new))
     if spec.callable and spec.python is None:
         yield from (f"callable: {says}" for says in _lacking(spec.callable, spec))
-
-
-def _command_lines(spec: AgentSpec) -> Mapping[str, Sequence[str]]:
-    """Each command line by its key."""
-    lines = {"command": spec.command, "resume": spec.resume, "wake_up": spec.wake_up}
-    parts = {key: getattr(spec, key) for key in ("http", "chat", "lines", "acp", "tui")}
-    for step in ("start", "resume"):
-        lines |= {f"{key}: {step}": getattr(part, step, None) for key, part in parts.items()}
-    return {key: line for key, line in lines.items() if line}
 
 
 def _gone(words: Sequence[str], spec: AgentSpec, *, new: bool) -> Iterator[str]:
@@ -83,15 +73,6 @@ def _gone(words: Sequence[str], spec: AgentSpec, *, new: bool) -> Iterator[str]:
         yield f"there is no file {script!r}{_in_working_folder(script, spec)}"
 
 
-def _filled(part: str, spec: AgentSpec) -> str:
-    values = {"python": sys.executable, "here": str(spec.here)}
-    if spec.runtime and spec.install:
-        values |= {"bin": str(bin_of(spec.install, spec.runtime)), "install": str(spec.install)}
-    for name, value in values.items():
-        part = part.replace("{" + name + "}", value)
-    return part
-
-
 def _searched_in_vain(program: str, spec: AgentSpec, *, new: bool) -> str | None:
     """Where a program was not found, as words; None if it was found, or if only the run can show it."""
     if Path(program).is_absolute():
@@ -99,9 +80,7 @@ def _searched_in_vain(program: str, spec: AgentSpec, *, new: bool) -> str | None
         return None if shutil.which(program) else exists
     if os.sep in program:
         return _in_working_folder(program, spec) if new and not _comes_with(program, spec) else None
-    own = path_of(spec.install, spec.runtime) if spec.runtime and spec.install else ()
-    usual = os.pathsep.join([*map(str, own), os.environ.get("PATH", os.defpath)])
-    path = _filled(spec.env.get("PATH", usual), spec)
+    path = search_path(spec)
     return None if "{" in path or shutil.which(program, path=path) else f" in {path}"
 
 
@@ -119,7 +98,7 @@ def _in_working_folder(file: str, spec: AgentSpec) -> str:
 
 def _lacking(target: str, spec: AgentSpec) -> Iterator[str]:
     """What our own Python lacks for a callable: its module, a package that its file always imports, or the function."""
-    name, _, function = _filled(target, spec).rpartition(":")
+    name, _, function = filled(target, spec).rpartition(":")
     elsewhere = "PYTHONPATH" in {*spec.env, *spec.inherit_env}
     file = name if name.endswith(".py") else what_imports(f"{name}:{function}", [str(spec.here)]).entry
     if file is None or (Path(file).is_absolute() and "{" not in file and not Path(file).is_file()):

@@ -24,11 +24,13 @@ def taken_up(context: typer.Context, folder: Path, jobs: int) -> "tuple[Resumed,
 
     refuse_beside(context, "--resume", context.params.keys() - BESIDE, f"{folder} says what is played and how")
     folder = folder.resolve()
-    load_plugins(read_plan(folder).plugins)
+    began = read_plan(folder)
+    began.check_plugins()
+    load_plugins(tuple(began.plugins))
     resumed = take_up(folder)
     plan = resumed.plan
     again, network = shlex.join(["wedgehog", *sys.argv[1:]]), "auto" if plan.network == "sim" else plan.network
-    options = Options(folder.parent, network, jobs, plan.seed, again, plan.plugins, plan.world, plan.turn_s)
+    options = Options(folder.parent, network, jobs, plan.seed, again, tuple(plan.plugins), plan.world, plan.turn_s)
     return resumed, options
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, over, refused_as_too_long, requests
+from wedgehog.harness.invariants.scope import ends, refused_as_too_long, requests
 from wedgehog.harness.record.error_words import SHOWN_CHARS, TRACE, plain, uncoloured
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestRefused
@@ -101,7 +101,7 @@ def cause_told(history: History) -> Iterator[Verdict]:
     """
     for turn in history.turns:
         causes = _causes(turn)
-        if causes and turn.end is not None and over(turn) is None and outcome_of(turn, history).kind == "surfaced":
+        if causes and turn.end is not None and outcome_of(turn, history).kind == "surfaced":
             yield _judge(turn, turn.end, causes)
 
 
@@ -126,7 +126,7 @@ def _struck(turn: Turn) -> tuple[Event, ...]:
 def _causes(turn: Turn) -> list[_Cause]:
     """All that struck the turn, if its last request met something that its user should read."""
     found = [(call.arrived.id, _cause_of(call)) for call in turn.main_calls]
-    found += [(fault.id, _connection(fault.name)) for fault in turn.kept_away if not fault.slows]
+    found += [(fault.id, _connection(fault.name)) for fault in turn.kept_away]
     last = max(found, key=lambda it: it[0])[1] if found else None
     return [cause for _, cause in found if cause is not None] if last is not None and last.judged else []
 

@@ -144,7 +144,7 @@ def refused_by_us(calls: Iterable[Call]) -> Call | None:
 
 
 def together(findings: Iterable[Verdict]) -> Verdict:
-    """The first of the worst findings, with the evidence of all alike; else one pass with all remarks; else nothing."""
+    """The first of the worst findings; of passes one pass with all remarks; else nothing, with its reasons."""
     given = list(findings)
     found = [finding for finding in given if finding.status != "nothing"]
     if not found:
@@ -156,8 +156,7 @@ def together(findings: Iterable[Verdict]) -> Verdict:
         because = list(dict.fromkeys(finding.because for finding in found if finding.because))
         more = [f"and {len(because) - REASONS_SHOWN} more"] if len(because) > REASONS_SHOWN else []
         return passed("; ".join(says), because="; ".join([*because[:REASONS_SHOWN], *more]))
-    alike = [finding for finding in found if finding.status == status]
-    return replace(alike[0], evidence=tuple(dict.fromkeys(event for one in alike for event in one.evidence)))
+    return next(finding for finding in found if finding.status == status)
 
 
 def short_time(took_s: float) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from wedgehog.harness.agents.missing import check_agents
+from wedgehog.harness.agents.programs import programs_of
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import choose_network
@@ -30,7 +31,7 @@ from wedgehog.harness.run.exit_code import FAILED, exit_code
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.plan import Plan, Resumed, ResumeError, cells_of, key
-from wedgehog.harness.run.plugins import absolute, plugin_words
+from wedgehog.harness.run.plugins import absolute, hashed, plugin_words
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
@@ -288,8 +289,9 @@ class Campaign:
         it = self.options
         self.store.describe(facts(network.name, it.seed, it.command_line, now) | of_scenarios(self._cells))
         if self.entries:
-            plugins, cells = absolute(it.plugins), cells_of(self.entries, self._files)
-            plan = Plan(wedgehog_version(), network.name, it.world, it.seed, it.turn_s, plugins, cells)
+            began = hashed(absolute(it.plugins)), programs_of(entry.agent for entry in self.entries)
+            cells = cells_of(self.entries, self._files)
+            plan = Plan(wedgehog_version(), network.name, it.world, it.seed, it.turn_s, *began, cells)
             plan.write(self.store.folder)
 
 

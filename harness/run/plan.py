@@ -14,8 +14,8 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from wedgehog.harness.agents.programs import programs_of
 from wedgehog.harness.network.base import NetworkName
-from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.files import write_whole
 from wedgehog.harness.record.judgement import Judgement
@@ -23,13 +23,14 @@ from wedgehog.harness.record.store import CampaignStore, read_run
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.campaign_files import CampaignFiles
+from wedgehog.harness.run.plugins import hashed
 from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.run.stored import stored_agent
-from wedgehog.harness.sandbox.started import sha256
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 FILE = "plan.json"
+ANEW = "begin a new campaign"
 
 World = Literal["live", "sim"]
 
@@ -71,7 +72,10 @@ class Plan:
     world: World
     seed: int
     turn_s: float | None
-    plugins: tuple[str, ...]
+    plugins: Mapping[str, str]
+    """Each file or module of a plugin, and the sha256 of the file; empty for a module."""
+    programs: Mapping[str, str]
+    """Each file that an agent runs, and its sha256."""
     cells: tuple[PlannedCell, ...]
 
     def write(self, folder: Path) -> None:
@@ -80,7 +84,13 @@ class Plan:
 
     def entries(self) -> list[Entry]:
         """All runs, in the order of the campaign. Errors: BadFileError, ResumeError."""
-        return [replace(cell.entry(1), repeat=repeat) for cell in self.cells for repeat in cell.repeats]
+        found = [replace(cell.entry(1), repeat=repeat) for cell in self.cells for repeat in cell.repeats]
+        _check_files(programs_of(entry.agent for entry in found), self.programs, "this program of an agent")
+        return found
+
+    def check_plugins(self) -> None:
+        """ResumeError if a plugin has another text than it had then. To be called before the plugins are loaded."""
+        _check_files(hashed(self.plugins), self.plugins, "this plugin")
 
 
 _PLAN: TypeAdapter[Plan] = TypeAdapter(Plan)
@@ -118,8 +128,14 @@ def _check(path: str, found: str, planned: str) -> None:
     if found != planned:
         raise ResumeError(
             f"{path}: its text has changed since the campaign began; restore it (the folder of each run that was begun "
-            "has a copy), or begin a new campaign"
+            f"has a copy), or {ANEW}"
         )
+
+
+def _check_files(found: Mapping[str, str], planned: Mapping[str, str], what: str) -> None:
+    if found != planned:
+        changed = sorted(dict(found.items() - planned.items()) or dict(planned.items() - found.items()))
+        raise ResumeError(f"{', '.join(changed)}: {what} has changed since the campaign began; restore it, or {ANEW}")
 
 
 @dataclass(frozen=True)
@@ -144,7 +160,7 @@ class Resumed:
         for entry in self.entries:
             folder = self.store.run_folder(*key(entry))
             if not self.is_finished(entry) and folder.exists():
-                if _finished(folder) is not None:
+                if _judged(folder) is not None:
                     raise ResumeError(f"{self.store.folder}: another process has just played it; try again")
                 shutil.rmtree(folder)
                 lost += 1
@@ -176,34 +192,17 @@ def take_up(folder: Path) -> Resumed:
     """Read an interrupted campaign, or a finished one. Errors: BadFileError, ResumeError."""
     plan, ours = read_plan(folder), wedgehog_version()
     if plan.wedgehog != ours:
-        raise ResumeError(f"{folder}: begun by Wedgehog {plan.wedgehog}, and this is {ours}: begin a new campaign")
+        raise ResumeError(f"{folder}: begun by Wedgehog {plan.wedgehog}, and this is {ours}: {ANEW}")
     store, entries = CampaignStore.reopen(folder), tuple(plan.entries())
     store.facts()
     places = {key(entry): store.run_folder(*key(entry)) for entry in entries}
-    finished = {which: found for which, place in places.items() if (found := _finished(place)) is not None}
-    _check_programs(started for _, started in finished.values())
-    return Resumed(store, plan, entries, {which: judgement for which, (judgement, _) in finished.items()})
+    finished = {which: judged for which, place in places.items() if (judged := _judged(place)) is not None}
+    return Resumed(store, plan, entries, finished)
 
 
-def _check_programs(starts: Iterable[AgentStarted | None]) -> None:
-    """Compare the file that each agent runs with what finished runs ran. Errors: ResumeError if it has another text.
-
-    A file that is not here now is not looked at: it may be on another machine, or made for each run.
-    """
-    ran = {(start.entry, start.entry_hash) for start in starts if start is not None and start.entry_hash}
-    for entry, planned in sorted(ran):
-        found = sha256(Path(entry))
-        if found not in (None, planned):
-            raise ResumeError(
-                f"{entry}: this file of the agent has changed since the campaign began; restore it, "
-                "or begin a new campaign"
-            )
-
-
-def _finished(folder: Path) -> tuple[Judgement, AgentStarted | None] | None:
-    """The judgement of a finished run, and what its agent ran; None if its files can't be read."""
+def _judged(folder: Path) -> Judgement | None:
+    """The judgement of a finished run; None if its files can't be read."""
     try:
-        run = read_run(folder)
-        return run.judgement, run.history.first(AgentStarted)
+        return read_run(folder).judgement
     except (BadFileError, OSError, ValueError):
         return None

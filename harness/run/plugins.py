@@ -4,12 +4,13 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.invariants import known
+from wedgehog.harness.sandbox.started import sha256
 
 
 class PluginError(Exception):
@@ -34,6 +35,11 @@ def plugin_words(names: Sequence[str]) -> list[str]:
 def absolute(names: Sequence[str]) -> tuple[str, ...]:
     """The names as they hold in any working folder: files by their whole path."""
     return tuple(str(Path(name).resolve()) if Path(name).is_file() else name for name in names)
+
+
+def hashed(names: Iterable[str]) -> dict[str, str]:
+    """Each name with the sha256 of its file; a module has none, since it is not looked for."""
+    return {name: sha256(Path(name)) or "" for name in names}
 
 
 def _names() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import sys
@@ -47,15 +48,17 @@ class Started:
     """`mine 1.2.0 (pyproject.toml), commit 3f2a9c1d0b7e`, by the files above the entry; empty: no such files."""
 
 
-def what_runs(argv: Sequence[str], cwd: Path, path: str | None = None, pid: int | None = None) -> Started:
-    """What `argv` runs in `cwd`; programs are looked up in `path` (default: our PATH)."""
+def what_runs(
+    argv: Sequence[str], cwd: Path, path: str | None = None, pid: int | None = None, *, python_path: str | None = None
+) -> Started:
+    """What `argv` runs in `cwd`; programs are looked up in `path` (default: our PATH), modules in `python_path` too."""
     program = shutil.which(argv[0] if "/" not in argv[0] else str(cwd / argv[0]), path=path)
     if program is None:
         return Started(tuple(argv), argv[0], pid=pid)
     executable = Path(program).resolve()
     entry, version, interpreter, source = executable, None, "", ""
     if INTERPRETERS.fullmatch(executable.name):
-        script, version = _script(argv[1:], cwd, Path(program))
+        script, version = _script(argv[1:], cwd, Path(program), python_path or "")
         entry = script or executable
         version = version or _npm_version(entry) or _version_around(entry)
         interpreter = interpreter_of(Path(program))
@@ -91,12 +94,13 @@ def sha256(file: Path) -> str | None:
     return None
 
 
-def _script(arguments: Sequence[str], cwd: Path, python: Path) -> tuple[Path | None, str | None]:
+def _script(arguments: Sequence[str], cwd: Path, python: Path, python_path: str) -> tuple[Path | None, str | None]:
     """The script that an interpreter runs, and for `-m` the version of its package."""
     rest = iter(arguments)
     for argument in rest:
         if argument == "-m":
-            module, folders = next(rest, ""), [str(cwd), *map(str, _site_packages(python))]
+            more = [str(cwd / folder) for folder in python_path.split(os.pathsep) if folder]
+            module, folders = next(rest, ""), [str(cwd), *more, *map(str, _site_packages(python))]
             return _module(module, folders, main=True), _version_of_module(module, folders)
         if argument in ("-c", "-e", "--eval"):
             return None, None

@@ -133,6 +133,18 @@ def _post(address: str, body: bytes) -> None:
         raise ValueError(f"{address}: nothing took the traces there: {type(wrong).__name__}") from None
     if not reply.ok:
         raise ValueError(f"{address}: refused with {reply.status_code}: {one_line(reply.text, 200)}")
+    if refused := _refused_spans(reply.content):
+        raise ValueError(f"{address}: {refused}")
+
+
+def _refused_spans(body: bytes) -> str:
+    """What a collector says that took only a part (OTLP's `partialSuccess`); empty if it took all."""
+    try:
+        said = json.loads(body)["partialSuccess"]
+        number = int(said.get("rejectedSpans", 0))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ""
+    return f"{number} spans were refused: {one_line(str(said.get('errorMessage', '')), 200)}" if number else ""
 
 
 def _parts(cell: ExportedRun, form: Format, number: int) -> Iterator[dict[str, Any]]:

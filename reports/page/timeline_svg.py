@@ -92,7 +92,9 @@ def _legend(lanes: Sequence[Lane], bad: Collection[int]) -> Iterator[Markup]:
         if tone in tones:
             yield tag("span", tag("i", class_=tone), words, class_="key")
     if bad:
-        yield tag("span", tag("i", class_="bad-sign"), "violates an invariant, or leaves it undecided", class_="key")
+        yield tag(
+            "span", tag("i", class_="bad-sign"), "evidence against an invariant, or leaves one open", class_="key"
+        )
 
 
 class _Drawn:

@@ -60,7 +60,14 @@ class Telling:
         return self
 
     def start(
-        self, scenario: str, agent: str, *, ready_s: float = 0.0, entry_hash: str = "9b1f0e6c2d7a4e55", **more: Any
+        self,
+        scenario: str,
+        agent: str,
+        *,
+        ready_s: float = 0.0,
+        entry: str = "agent.py",
+        entry_hash: str = "9b1f0e6c2d7a4e55",
+        **more: Any,
     ) -> None:
         started = self.clock.wall().isoformat()
         more = {"network": "toxiproxy", "time_scale": 1.0} | more
@@ -69,7 +76,7 @@ class Telling:
             AgentStarted(
                 argv=("python", "agent.py", "--fixes", "none", "--message", "List the files"),
                 executable="/usr/bin/python3.11",
-                entry="agent.py",
+                entry=entry,
                 entry_hash=entry_hash,
                 version="1.4.2",
                 pid=4711,

@@ -357,8 +357,10 @@ def test_a_run_that_cannot_be_read_is_named_and_left_out(wedgehog):
 
 @pytest.fixture
 def collector() -> Iterator[tuple[str, list[tuple[str, str, Any]]]]:
-    """A server that takes traces, and refuses those of the path /full; its address, and what it got."""
+    """A server that takes traces, of /full none and of /part not all; its address, and what it got."""
     got: list[tuple[str, str, Any]] = []
+    part = {"rejectedSpans": "3", "errorMessage": "too old"}  # an int64 is text in OTLP's JSON
+    said = {"full": b"no room", "part": json.dumps({"partialSuccess": part}).encode()}
 
     class Takes(http.server.BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -366,7 +368,7 @@ def collector() -> Iterator[tuple[str, list[tuple[str, str, Any]]]]:
             got.append((self.path, self.headers["content-type"], body))
             self.send_response(429 if self.path.startswith("/full") else 200)
             self.end_headers()
-            self.wfile.write(b"no room" if self.path.startswith("/full") else b"{}")
+            self.wfile.write(said.get(self.path.split("/")[1], b"{}"))
 
         def log_message(self, *_: object) -> None:
             pass
@@ -386,8 +388,9 @@ def test_each_run_is_sent_to_a_collector(wedgehog, collector):
     assert ran.exit_code == 0 and f"sent 2 runs to {address}" in ran.stderr, ran.stderr
     assert [it[:2] for it in got] == [("/v1/traces", "application/json")] * 2
     assert [len(it[2]["resourceSpans"]) for it in got] == [1, 1] and not list(Path("latest").glob("trace.*"))
-    refused = wedgehog("latest", "--format", "otlp", "--to", f"{address}/full")
-    assert refused.exit_code == 2 and "/full/v1/traces: refused with 429: no room" in refused.stderr
+    for path, why in (("full", "refused with 429: no room"), ("part", "3 spans were refused: too old")):
+        refused = wedgehog("latest", "--format", "otlp", "--to", f"{address}/{path}")
+        assert refused.exit_code == 2 and f"/{path}/v1/traces: {why}" in refused.stderr
 
 
 def test_the_path_of_a_collector_is_added_once():

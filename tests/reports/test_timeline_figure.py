@@ -233,7 +233,7 @@ def test_an_undecided_invariant_is_not_called_violated():
     assert violations([open_]) == {}
     assert marks([open_]) == {3: "leaves d undecided"}
     found = [fail("x", [event]).named("b"), fail("y", [event]).named("c"), open_]
-    assert marks(found) == {3: "violates b, c, and leaves d undecided"}
+    assert marks(found) == {3: "evidence against b, c, and leaves d undecided"}
 
 
 def test_in_the_page_evidence_leads_to_its_event_and_its_place(campaign: Campaign, tmp_path: Path):
@@ -246,7 +246,7 @@ def test_in_the_page_evidence_leads_to_its_event_and_its_place(campaign: Campaig
     page = (campaign.folder / "report.html").read_text(encoding="utf-8")
     assert f'<a href="#run-1-e{refusal.id}">#{refusal.id} request refused' in page
     item = re.search(rf'<li id="run-1-e{refusal.id}" class="violating">.*?</li>', page)
-    assert item and "violates tool_call_pairing" in re.sub("<[^>]+>", "", item[0])
+    assert item and "evidence against tool_call_pairing" in re.sub("<[^>]+>", "", item[0])
     assert f'href="#run-1-p{refusal.id}"' in item[0] and f'id="run-1-p{refusal.id}"' in page
 
 

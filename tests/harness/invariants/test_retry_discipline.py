@@ -224,8 +224,8 @@ def test_a_pass_tells_retries_after_a_time_out_of_the_agents_own_from_none():
     assert never.because == "turn 1: 1 of 1 requests failed; no body was sent again"
 
 
-def test_every_breach_is_evidence_and_the_first_one_is_the_sentence():
-    """A reader of the page sees each early retry marked."""
+def test_every_early_retry_is_evidence_and_the_first_one_is_the_sentence():
+    """A reader of the page sees each of them marked."""
     tell = HistoryBuilder()
     tell.message()
     for _ in range(2):
@@ -235,5 +235,6 @@ def test_every_breach_is_evidence_and_the_first_one_is_the_sentence():
     history = tell.end().seal()
     verdict = check("retry_discipline", history)
     early = [call.arrived.id for call in history.calls if call.number in (2, 3)]
-    assert verdict.says.startswith("request 1 was sent again after 1.00 s")
+    asked = "Retry-After asked for 20.00 s; 1 more retry came too early"
+    assert verdict.says == f"request 1 was sent again after 1.00 s, {asked}"
     assert set(early) < set(verdict.evidence) and len(verdict.evidence) == 4

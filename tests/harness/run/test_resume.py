@@ -46,7 +46,7 @@ def files(folder: Path) -> Path:
     turns = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]
     (folder / "well.yaml").write_text(yaml.safe_dump({"name": "well", "why": "w", "turns": turns}))
     (folder / "agent.py").write_text(AGENT)
-    spec = {"name": "mine", "wire": "anthropic", "callable": f"{folder / 'agent.py'}:answer", "recover_s": 0}
+    spec = {"name": "mine", "wire": "anthropic", "callable": "{here}/agent.py:answer", "recover_s": 0}
     (folder / "mine.yaml").write_text(yaml.safe_dump(spec))
     return folder
 
@@ -157,6 +157,13 @@ def changed_program(folder: Path) -> None:
     path.write_text(path.read_text() + "# edited\n")
 
 
+def changed_plugin(folder: Path) -> None:
+    path = place_of(folder) / "own.py"
+    path.write_text("# edited\n")
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"plugins": {str(path): "0" * 64}}))
+
+
 def lost_agent(folder: Path) -> None:
     (place_of(folder) / "mine.yaml").unlink()
 
@@ -197,8 +204,8 @@ def place_of(folder: Path) -> Path:
 def own_files(folder: Path, stopped: Path) -> Path:
     """The campaign, with scenario and agent files of its own."""
     old, new = str(stopped.parent.parent / "files"), shutil.copytree(stopped.parent.parent / "files", place_of(folder))
-    for path in (folder / "plan.json", *folder.rglob("history.jsonl")):
-        path.write_text(path.read_text().replace(old, str(new)))
+    plan = folder / "plan.json"
+    plan.write_text(plan.read_text().replace(old, str(new)))
     return folder
 
 
@@ -207,7 +214,8 @@ def own_files(folder: Path, stopped: Path) -> Path:
     [
         (changed_scenario, [], "well.yaml: its text has changed since the campaign began; restore it"),
         (changed_agent, [], "mine.yaml: its text has changed since the campaign began; restore it"),
-        (changed_program, [], "agent.py: this file of the agent has changed since the campaign began; restore it"),
+        (changed_program, [], "agent.py: this program of an agent has changed since the campaign began; restore it"),
+        (changed_plugin, [], "own.py: this plugin has changed since the campaign began; restore it"),
         (lost_agent, [], "mine.yaml: no such file; the campaign was begun with it"),
         (no_plan, [], "no plan.json in it; only a campaign of `wedgehog run` can go on"),
         (torn_plan, [], "plan.json: damaged: not valid JSON"),
