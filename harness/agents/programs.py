@@ -7,17 +7,17 @@ from pathlib import Path
 from wedgehog.harness.agents.callable_python import started_in
 from wedgehog.harness.agents.command_lines import command_lines, filled, search_path
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
-from wedgehog.harness.sandbox.started import INTERPRETERS, Started, what_runs
+from wedgehog.harness.sandbox.started import Started, what_runs
 
 
 def programs_of(specs: Iterable[AgentSpec]) -> Mapping[str, str]:
     """Path and sha256 of the script, module or binary behind each command line, and of a callable's file.
 
-    Left out are files that only a run makes, and an interpreter. Other files of a program, which it imports, are not
-    looked at. Errors: PythonError.
+    Left out are files that only a run makes. Other files of a program, which it imports, are not looked at. Errors:
+    PythonError.
     """
     agents = {(spec.path, spec.name): spec for spec in specs}.values()
-    found = (it for spec in agents for it in _programs(spec) if not _is_interpreter(it))
+    found = [it for spec in agents for it in _programs(spec)]
     return {it.entry: it.entry_hash for it in found if it.entry is not None and it.entry_hash is not None}
 
 
@@ -29,7 +29,3 @@ def _programs(spec: AgentSpec) -> Iterator[Started]:
         yield what_runs([filled(part, spec) for part in line], folder, search_path(spec), python_path=modules)
     if spec.callable:
         yield started_in(spec, filled(spec.callable, spec))
-
-
-def _is_interpreter(started: Started) -> bool:
-    return started.entry == started.executable and INTERPRETERS.fullmatch(Path(started.executable).name) is not None

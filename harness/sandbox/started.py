@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 INTERPRETERS = re.compile(r"(python|pypy|node|bun|deno|ruby|perl|bash|sh|dash|zsh)[\d.]*")
+LAUNCHERS = re.compile(r"env|timeout|nice|npx|npm|pnpm|yarn|bunx|uvx?|pipx|poetry|hatch|docker|podman")
+"""Programs that start another one: their file says nothing about the agent."""
 _TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader"}
 """Interpreter options whose value is the next argument."""
 INSTALLED = frozenset({"site-packages", "dist-packages", "node_modules"})
@@ -36,7 +38,7 @@ class Started:
     version: str | None = None
     """Version of the installed package that the entry belongs to."""
     entry: str | None = None
-    """The agent's file: a script, or the binary itself."""
+    """The agent's file: a script, a module or the binary itself; None behind an interpreter's `-c`, or a launcher."""
     entry_hash: str | None = None
     """The sha256 of `entry`."""
     pid: int | None = None
@@ -56,17 +58,18 @@ def what_runs(
     if program is None:
         return Started(tuple(argv), argv[0], pid=pid)
     executable = Path(program).resolve()
-    entry, version, interpreter, source = executable, None, "", ""
-    if INTERPRETERS.fullmatch(executable.name):
-        script, version = _script(argv[1:], cwd, Path(program), python_path or "")
-        entry = script or executable
-        version = version or _npm_version(entry) or _version_around(entry)
-        interpreter = interpreter_of(Path(program))
-        source = source_of(entry) if script else ""
-    else:
-        version = _npm_version(entry) or _version_of_command(Path(program))
-    hashed = sha256(entry)
-    return Started(tuple(argv), str(executable), version, str(entry), hashed, pid, None, interpreter, source)
+    if LAUNCHERS.fullmatch(Path(program).name):
+        return Started(tuple(argv), str(executable), pid=pid)
+    if not INTERPRETERS.fullmatch(executable.name):
+        version = _npm_version(executable) or _version_of_command(Path(program))
+        return Started(tuple(argv), str(executable), version, str(executable), sha256(executable), pid)
+    script, version = _script(argv[1:], cwd, Path(program), python_path or "")
+    interpreter = interpreter_of(Path(program))
+    if script is None:
+        return Started(tuple(argv), str(executable), version, pid=pid, interpreter=interpreter)
+    version = version or _npm_version(script) or _version_around(script)
+    hashed, source = sha256(script), source_of(script)
+    return Started(tuple(argv), str(executable), version, str(script), hashed, pid, None, interpreter, source)
 
 
 def what_imports(

@@ -28,6 +28,15 @@ def test_a_script_is_the_entry_and_its_interpreter_the_executable(tmp_path: Path
         assert started.argv == (sys.executable, *line)
 
 
+def test_what_starts_another_program_is_not_the_agents_file(tmp_path: Path):
+    """Two agents of one interpreter or launcher are not one agent: `python -c …`, `npx agent`."""
+    script(tmp_path / "npm" / "npx-cli.js", "#!/usr/bin/env node")
+    (tmp_path / "npx").symlink_to(tmp_path / "npm" / "npx-cli.js")
+    for line in ([sys.executable, "-c", "print()"], ["./npx", "agent"]):
+        started = what_runs(line, tmp_path)
+        assert started.executable.startswith("/") and (started.entry, started.entry_hash) == (None, None)
+
+
 def test_a_module_is_found_without_being_run(tmp_path: Path):
     """In the working folder, or in the interpreter's packages, whose version is known."""
     package = script(tmp_path / "myagent" / "__init__.py", "raise SystemExit('imported')").parent
