@@ -36,7 +36,9 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
         elif cut and outcome.kind == "truncated":
             yield fail(f"{turn}: {outcome.how}", (*cut, *ends(turn)))
         elif cut and outcome.kind != "unfinished":
+            long = any(len(plain(it.text_delivered)) >= CUT_TEXT_CHARS for it in cut)
             shown = f"no {CUT_TEXT_CHARS} characters of it in a row are shown as the answer"
+            shown = shown if long else "what came of it is not shown as the whole answer"
             came = "the turn has a whole answer" if outcome.kind == "answered" else shown
             yield passed(because=f"{turn}: a reply was cut, and {came}")
 

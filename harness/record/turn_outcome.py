@@ -6,7 +6,7 @@
 4. `stopped at its limit`: other words. They are the whole last reply; or no call of the turn failed or was damaged,
    and no answer came: a tool round has been sent and one more was asked for, or the model refused, said nothing, or
    said these words
-5. `truncated`: part of a cut reply, shown as the answer
+5. `truncated`: part of a cut reply, shown as the answer (at least 12 characters of it, or all that came)
 6. `hidden`: no words, or other words in the place of an answer (a canned apology)
 
 A turn that its user stopped, also by denying a tool (`stopped by its user`), or that a kill ended (`killed`) needs
@@ -14,6 +14,7 @@ neither answer nor error. A wake-up needs no answer.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -169,7 +170,7 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
 def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     failed = [call for call in turn.main_calls if not call.ok]
     words = end.answer.strip()
-    if words and any(_shows_cut(call, turn, end.answer) for call in failed):
+    if words and (_is_what_came(failed, end.answer) or any(_shows_cut(call, turn, end.answer) for call in failed)):
         return TurnOutcome("truncated", f"the answer is part of a cut reply: {short(words)}")
     gone_wrong = _failed(turn, made_good_by="tool")
     if words and _is_last_reply(turn, end.answer):
@@ -256,6 +257,13 @@ def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:
         return True
     part = nonce[:CUT_NONCE_CHARS]
     return len(part) == CUT_NONCE_CHARS and part in delivered and part in shown
+
+
+def _is_what_came(cut: Sequence[Call], answer: str) -> bool:
+    """Whether the answer, or its last line, is all that came of a cut reply (or of several), however short that is."""
+    came = [plain(call.ended.text_delivered) for call in cut if call.ended]
+    shown = {plain(answer), plain(answer.strip().rpartition("\n")[2])}
+    return not shown.isdisjoint({text for text in (*came, "".join(came)) if text})
 
 
 def _unusual(text: str, history: History) -> str:

@@ -99,12 +99,40 @@ def test_an_agent_that_prints_its_last_line_only_is_not_judged_by_the_words_befo
     assert check("truncation_noticed", _a_faulty_turn_and_a_good_one("", good="")).status == "nothing"
 
 
+@pytest.mark.parametrize("shown", ["A small", "> A  small", "asking the model …\nA small", "> A sm A small"])
+def test_a_short_part_that_is_all_that_came_fails_too(shown: str):
+    """It is no apology: no pattern for `errors:` is asked for."""
+    tell = HistoryBuilder()
+    tell.message()
+    for text in ("A sm", "A small"):
+        tell.cut(tell.ask(1), text)
+    history = tell.end(shown).seal()
+    found = check("truncation_noticed", history)
+    assert found.status == "fail" and found.says.startswith("turn 1: the answer is part of a cut reply: ")
+    assert check("error_surfaced", history).status != "fail"
+
+
+@pytest.mark.parametrize("shown", ["A small problem came up", "Something small broke", "It is odd: A small"])
+def test_words_that_only_have_the_short_part_in_them_are_no_cut_reply(shown: str):
+    """They may be an apology that begins or ends alike."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), "A small")
+    history = tell.end(shown).seal()
+    found = check("truncation_noticed", history)
+    assert (found.status, found.because) == (
+        "pass",
+        "turn 1: a reply was cut, and what came of it is not shown as the whole answer",
+    )
+    assert check("error_surfaced", history).status == "fail"
+
+
 @pytest.mark.parametrize(
     ("answered", "because"),
     [(True, "the turn has a whole answer"), (False, "no 12 characters of it in a row are shown as the answer")],
 )
 def test_a_pass_says_how_much_of_a_cut_reply_could_be_shown(answered: bool, because: str):
-    """A shorter part is not looked for, so the reason does not claim that nothing is shown."""
+    """Parts are not looked for in other words, so the reason does not claim that nothing is shown."""
     tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), "A small animal with spines")

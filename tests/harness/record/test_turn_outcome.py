@@ -310,13 +310,14 @@ def _cut_and_shown(shown: str, *, delivered: str = CUT_TEXT, **end: Any) -> Turn
         (CUT_TEXT, "keepercount", "hidden"),
         (CUT_TEXT, APOLOGY, "hidden"),
         ("Ok saffro", "Ok: saffro", "truncated"),
-        ("Ok saffr", "Ok: saffr", "hidden"),
+        ("Ok saffr", "It found no saffr", "hidden"),
+        ("Ok saffr", "Ok: saffr", "truncated"),
     ],
 )
 def test_twelve_characters_of_a_cut_text_or_six_of_its_nonce_shown_as_the_answer_are_truncated(
     delivered: str, shown: str, kind: str
 ):
-    """A shorter match may be a coincidence."""
+    """A shorter match may be a coincidence, unless the answer is all that came."""
     assert _cut_and_shown(shown, delivered=delivered).kind == kind
 
 
