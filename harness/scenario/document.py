@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from wedgehog.harness.scenario.mistake import DocumentPath, all_mistakes
+from wedgehog.harness.scenario.mistake import DocumentPath, all_mistakes, is_unknown_key, meant
 from wedgehog.harness.scenario.plain_yaml import compose
 
 T = TypeVar("T")
@@ -66,13 +66,55 @@ class Document:
 
     def into(self, kind: type[T], *, at: Sequence[str | int] = ()) -> T:
         """The data (or the part of it at `at`) as `kind`, a pydantic model or any type pydantic can check."""
+        value, found = self.checked(kind, at=at)
+        if found:
+            raise self.errors(found)
+        return cast(T, value)
+
+    def checked(
+        self, kind: type[T], *, at: Sequence[str | int] = ()
+    ) -> tuple[T | None, list[tuple[DocumentPath, str]]]:
+        """The data as `kind`, and all that is wrong with it: unknown keys do not hide what is wrong beside them.
+
+        The value is there also if unknown keys are all that is wrong.
+        """
         part = self.data
         for step in at:
             part = part[step]
         try:
-            return TypeAdapter(kind).validate_python(part)
+            return TypeAdapter(kind).validate_python(part), []
         except ValidationError as bad:
-            raise self.errors(all_mistakes(bad, kind, self.lines, tuple(at))) from None
+            found = list(all_mistakes(bad, kind, self.lines, tuple(at)))
+        unknown = {place[len(at) :]: meant(said) for place, said in found if is_unknown_key(said)}
+        if len(unknown) < len(found) or not unknown:
+            return None, found
+        rest = _corrected(part, unknown)
+        try:
+            return TypeAdapter(kind).validate_python(rest), found
+        except ValidationError as bad:
+            lines = {(*at, *_renamed(place[len(at) :], unknown)): line for place, line in self.lines.items()}
+            more = all_mistakes(bad, kind, {**self.lines, **lines}, tuple(at))
+            back = {_renamed(place, unknown): place for place in (line[len(at) :] for line in self.lines)}
+            return None, [
+                *found,
+                *(((*at, *back.get(place[len(at) :], place[len(at) :])), said) for place, said in more),
+            ]
+
+
+def _corrected(data: Any, unknown: Mapping[DocumentPath, str], place: DocumentPath = ()) -> Any:
+    """The data without its unknown keys; one that is a known key with a mistake is that key."""
+    if isinstance(data, list):
+        return [_corrected(it, unknown, (*place, index)) for index, it in enumerate(data)]
+    if not isinstance(data, dict):
+        return data
+    keys = {key: unknown.get((*place, key), key) for key in data}
+    given = {right: key for key, right in keys.items() if right and (right == key or right not in data)}
+    return {right: _corrected(data[key], unknown, (*place, key)) for right, key in given.items()}
+
+
+def _renamed(place: DocumentPath, unknown: Mapping[DocumentPath, str]) -> DocumentPath:
+    """The place in the corrected data."""
+    return tuple(unknown.get(place[: index + 1]) or step for index, step in enumerate(place))
 
 
 def load(path: Path) -> Document:

@@ -59,9 +59,21 @@ def all_mistakes(bad: ValidationError, kind: Any, lines: Lines, at: DocumentPath
         one = _located(error, lines, at)
         groups.setdefault(one.group, []).append(one)
     found = [line for group in groups.values() for line in _first_of(group, kind, lines, at)]
-    meant = {place[:-1]: said for place, said in found if said.startswith(_UNKNOWN)}
-    found = [(place, said) for place, said in found if not _is_explained(said, meant.get(place, ""))]
+    unknown = [(place[:-1], said) for place, said in found if is_unknown_key(said)]
+    found = [
+        (place, said) for place, said in found if not any(_is_explained(said, it) for at, it in unknown if at == place)
+    ]
     return sorted(found, key=lambda line: lines.get(line[0], 1))
+
+
+def is_unknown_key(said: str) -> bool:
+    """Whether a mistake's sentence is that of an unknown key."""
+    return said.startswith(_UNKNOWN)
+
+
+def meant(said: str) -> str:
+    """The known key that the sentence of an unknown one proposes; empty without one."""
+    return said.partition("did you mean '")[2].partition("'")[0]
 
 
 def _is_explained(said: str, unknown: str) -> bool:

@@ -40,8 +40,10 @@ def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], s
     document = load(path)
     if isinstance(document.data, dict) and "wire" in document.data and "turns" not in document.data:
         raise BadFileError(path, None, f"this is an agent spec: use it with --agent {path}")
-    scenario = document.into(Scenario)
-    found = [
+    scenario, found = document.checked(Scenario)
+    if scenario is None:
+        raise document.errors(found)
+    found += [
         (place, f"no such file beside the scenario: {name}")
         for place, name in scenario.planted.items()
         if not (path.parent / name).is_file()

@@ -50,6 +50,32 @@ def test_an_unknown_key_is_told_before_the_key_that_is_missing_for_it():
     assert complaint("turns: []\nnam: a\n") == "story.yaml:2: unknown key 'nam' (did you mean 'name'?)"
 
 
+class Pair(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    first: int
+    last: int = 0
+    turns: list[Turn] = []
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Pair":
+        if self.first > self.last:
+            raise BadValuesError([(("first",), "first is after last"), (("turns", 0), "odd")])
+        return self
+
+
+def test_an_unknown_key_does_not_hide_what_is_wrong_beside_it():
+    """Also where it is a known key with a mistake; its own line stays."""
+    text = "frist: 3\nlast: 1\nqqq: 2\nturns:\n- {user: x, wiat_s: 1}\n"
+    assert complaint(text, Pair).splitlines() == [
+        "story.yaml:1: unknown key 'frist' (did you mean 'first'?)",
+        "story.yaml:1: first is after last",
+        "story.yaml:3: unknown key 'qqq' (known: first, last, turns)",
+        "story.yaml:5: unknown key 'wiat_s' (did you mean 'wait_s'?)",
+        "story.yaml:5: odd",
+    ]
+    assert "missing" not in complaint("fristt: 3\nqqq: 2\n", Pair)
+
+
 def test_an_unknown_key_in_a_list_entry_or_mapping_knows_the_keys_of_that_place():
     """Suggestions come from the model at that place, not from the top."""
     assert complaint("name: a\nturns:\n- {user: x}\n- user: y\n  wait: 3\n") == (
@@ -71,7 +97,7 @@ def test_an_unknown_key_in_a_list_entry_or_mapping_knows_the_keys_of_that_place(
         ("name: a\nturns: 3", "story.yaml:2: 'turns': expected a list, found 3"),
         ("name: a\nquick: perhaps", "story.yaml:2: 'quick': expected true or false, found 'perhaps'"),
         ("name: a\nthen: 5", "story.yaml:2: 'then': expected text or a list, found 5"),
-        ("name: a\nthen:\n- uzer: 5", "story.yaml:3: unknown key 'uzer' (did you mean 'user'?)"),
+        ("name: a\nthen:\n- uzer: a", "story.yaml:3: unknown key 'uzer' (did you mean 'user'?)"),
         ("- a", "story.yaml:1: expected a mapping (key: value), found a list"),
     ],
 )
