@@ -4,7 +4,7 @@ import ast
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
@@ -17,7 +17,9 @@ from wedgehog.harness.agents.command_lines import command_lines, filled, search_
 from wedgehog.harness.agents.opening import missing_package
 from wedgehog.harness.agents.python_probe import imports
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
+from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports
+from wedgehog.harness.scenario import document
 
 _UNSEEN = re.compile(r"import\s*\(?\s*\*|__getattr__|globals\(|exec\(|setattr\(")
 """What gives a module names that stand nowhere in its file."""
@@ -42,20 +44,38 @@ def check_agents(specs: Iterable[AgentSpec]) -> None:
 
 
 def what_is_missing(spec: AgentSpec) -> str:
-    """Name the spec's program, script, module or package that does not exist; empty without one."""
-    return next((f"{spec.path}: {says}" for says in _missing(spec)), "")
+    """Name the spec's programs, scripts, modules or packages that do not exist, and where its message is lost.
 
-
-def _missing(spec: AgentSpec) -> Iterator[str]:
-    """What no run can change. A file that a run makes in its own folders is not known yet."""
+    A line for each, with the line of the key in the spec's file; empty without one.
+    """
     if says := missing_package(spec):
-        yield says
+        return f"{spec.path}: {says}"
+    found = list(_missing(spec))
+    if not found or not spec.path.is_file():
+        return "\n".join(f"{spec.path}: {key}: {says}" for key, says in found)
+    return str(document.load(spec.path).errors([(key.split(": "), f"{key}: {says}") for key, says in found]))
+
+
+def _missing(spec: AgentSpec) -> Iterator[tuple[str, str]]:
+    """What no run can change, by the key. A file that a run makes in its own folders is not known yet."""
     for key, line in command_lines(spec).items():
         words = [filled(part, spec) for part in line]
         new = "resume" not in key and key != "wake_up"
-        yield from (f"{key}: {says}" for says in _gone(words, spec, new=new))
+        yield from ((key, says) for says in _gone(words, spec, new=new))
     if spec.callable and spec.python is None:
-        yield from (f"callable: {says}" for says in _lacking(spec.callable, spec))
+        yield from (("callable", says) for says in _lacking(spec.callable, spec))
+    for key, sent in _first_message(spec).items():
+        if all(name != "message" for _, name in written_in(sent)):
+            yield key, "the user's message does not reach the agent: write {message} where it takes it"
+
+
+def _first_message(spec: AgentSpec) -> Mapping[str, object]:
+    """By its key, what is sent with the first message; other kinds of agents take it by their protocol."""
+    if spec.command:
+        return {"command": spec.command}
+    if spec.http:
+        return {"http": (spec.http.url, spec.http.headers, spec.http.body)}
+    return {"lines: send": spec.lines.send} if spec.lines else {}
 
 
 def _gone(words: Sequence[str], spec: AgentSpec, *, new: bool) -> Iterator[str]:

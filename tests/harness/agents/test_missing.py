@@ -1,5 +1,6 @@
 """Programs, scripts, modules and packages of a spec that do not exist."""
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,11 @@ def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def found(**words: Any) -> str:
         path.write_text(yaml.safe_dump({"name": "a", "wire": "anthropic", **words}))
         says = what_is_missing(load_spec(path))
-        assert not says or says.startswith(f"{path}: ")
-        return says.removeprefix(f"{path}: ").replace(str(tmp_path), "HERE")
+        lines = path.read_text().splitlines()
+        for line in says.splitlines():
+            named = re.match(rf"{path}:(\d+): (?:\w+: )?(\w+): ", line)
+            assert line.startswith(f"{path}: ") or (named and named[2] in lines[int(named[1]) - 1]), says
+        return re.sub(rf"{path}:(\d+:)? ", "", says).replace(str(tmp_path), "HERE")
 
     return found
 
@@ -121,6 +125,28 @@ def test_a_package_that_this_kind_of_agent_needs_is_named_with_its_extra(
     assert says == f"`{kind}` needs the package {package}: pip install 'wedgehog[{extra}]'"
 
 
+LOST = "the user's message does not reach the agent: write {message} where it takes it"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ({"command": ["{here}/gone", "hi"]}, f"command: there is no program 'HERE/gone'\ncommand: {LOST}"),
+        ({"command": ["sh", "-c", "echo {message}"]}, ""),
+        ({"command": ["sh"], "resume": ["sh", "{message}"]}, f"command: {LOST}"),
+        ({"http": {"start": ["sh", "{port}"], "url": "/ask", "body": {"text": "hi"}}}, f"http: {LOST}"),
+        ({"http": {"start": ["sh", "{port}"], "url": "/ask?q={message}"}}, ""),
+        ({"lines": {"start": ["sh"], "send": {"text": "hi"}, "done": "x"}}, f"lines: send: {LOST}"),
+        ({"lines": {"start": ["sh"], "send": {"messages": [{"text": "{message}"}]}, "done": "x"}}, ""),
+        ({"acp": {"start": ["sh"]}}, ""),
+        ({"chat": {"start": ["sh", "{chat_url}"]}}, ""),
+    ],
+)
+def test_a_message_that_cannot_reach_the_agent_is_a_mistake_of_the_spec(missing: Any, words: dict[str, Any], says: str):
+    """Nothing is played; agents that take it by their protocol need no template."""
+    assert missing(**words) == says
+
+
 def test_all_agents_that_lack_something_are_named_at_once(tmp_path: Path):
     """A line for each."""
     specs = []
@@ -131,7 +157,7 @@ def test_all_agents_that_lack_something_are_named_at_once(tmp_path: Path):
     with pytest.raises(ProgramError) as wrong:
         check_agents([*specs, specs[0]])
     assert str(wrong.value).splitlines() == [
-        f"{tmp_path}/{name}.yaml: command: there is no program '/no/{name}'" for name in ("a", "b")
+        f"{tmp_path}/{name}.yaml:1: command: there is no program '/no/{name}'" for name in ("a", "b")
     ]
 
 

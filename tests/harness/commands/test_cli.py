@@ -90,7 +90,7 @@ def test_a_program_that_does_not_exist_is_one_mistake_before_anything_is_played(
     ran = wedgehog(*command, "gone.yaml")
     (line,) = ran.stderr.splitlines()
     assert (ran.exit_code, ran.stdout) == (2, "")
-    assert line.startswith(f"wedgehog: {tmp_path}/gone.yaml: command: there is no program 'no-such-program' in ")
+    assert line.startswith(f"wedgehog: {tmp_path}/gone.yaml:1: command: there is no program 'no-such-program' in ")
     assert not (tmp_path / "runs").exists()
 
 

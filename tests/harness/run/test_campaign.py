@@ -173,7 +173,7 @@ async def test_what_an_agent_lacks_ends_a_campaign_before_a_network_is_fetched_f
     campaign = Campaign((entry(), gone), Options(tmp_path / "runs", "toxiproxy"), Quiet(), lambda line: None)
     with pytest.raises(ProgramError) as wrong:
         await campaign.play()
-    assert str(wrong.value) == f"{gone.agent.path}: command: there is no program 'no-such-program' in /usr/bin"
+    assert str(wrong.value) == f"{gone.agent.path}:1: command: there is no program 'no-such-program' in /usr/bin"
 
 
 async def test_a_campaign_plays_each_agents_control_once_and_keeps_every_run(entry: Any, tmp_path: Path):
