@@ -15,6 +15,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.commands.check_hints import noted, question, unended
 from wedgehog.harness.commands.console import CheckFinding, LineProgress
+from wedgehog.harness.commands.unended_lines import lines_hint, refused_unended
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.run import HostRefused
@@ -47,17 +48,23 @@ async def check(
         progress = LineProgress(1, Console(quiet=True))
         campaign = Campaign([], Options(Path(out), network), progress, progress.say)
         async with campaign.opened([agent]) as playing:
-            with noted(agent, say):
+            with noted(agent, say, "the answers to its first messages"):
                 facts = await playing.control(agent)
             played = campaign.store.folder / "control" / f"{agent.family}-{agent.name}" / "history.jsonl"
             if not played.exists():
                 return [CheckFinding(False, facts.says)]
             refused = Entry(load_scenario(stock_folder() / "catalogue" / REFUSED), agent)
             if facts.passed:
-                await playing.play(refused)
+                with noted(agent, say, "the end of a turn whose key was refused"):
+                    await playing.play(refused)
         failed = campaign.store.run_folder(refused.file.scenario.name, agent.name) / "history.jsonl"
-        said = list(unknown_errors(read(failed))) if failed.exists() else []
-        return [*findings(agent, facts, read(played)), *said]
+        control = read(played)
+        said = _after_a_refused_key(agent, control, read(failed)) if failed.exists() else []
+        return [*findings(agent, facts, control), *said]
+
+
+def _after_a_refused_key(agent: AgentSpec, control: History, refused: History) -> list[CheckFinding]:
+    return refused_unended(agent, control, refused) or list(unknown_errors(refused))
 
 
 def unknown_errors(history: History) -> Iterator[CheckFinding]:
@@ -105,7 +112,11 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
 def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
     """Return why the first message was not answered; for a known runtime, suggest to install it again."""
     if agent.installed_as not in known() or not agent.runtime or history.calls:
-        return f"{facts.says} If it does: {question(agent)}" if not history.calls and question(agent) else facts.says
+        if not history.calls and question(agent):
+            return f"{facts.says} If it does: {question(agent)}"
+        late = next((turn for turn in history.turns if turn.deadline is not None), None)
+        hint = lines_hint(agent, late) if late else ""
+        return f"{facts.says.rstrip('.')}: {hint}" if hint else facts.says
     says = facts.says.removeprefix(f"{agent.path}: ").rstrip(".")
     again = f"wedgehog agents install {agent.installed_as}@{agent.version} --again"
     return f"{says}. If its installation is broken: {again}"

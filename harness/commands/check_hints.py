@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterator
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.commands.console import CheckFinding
+from wedgehog.harness.commands.unended_lines import lines_hint
+from wedgehog.harness.invariants.registry import find
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.run.common_bound import DEADLINE
 
 NOTE_AFTER_S = 10.0
 
@@ -34,10 +37,12 @@ def _written(line: object) -> str:
 
 
 @contextlib.contextmanager
-def noted(agent: AgentSpec, say: Callable[[str], None]) -> Iterator[None]:
-    """Say once, where the work inside takes long, how long it may take and what may be wrong."""
+def noted(agent: AgentSpec, say: Callable[[str], None], waits_for: str) -> Iterator[None]:
+    """Say once, where the work inside takes long, what it waits for, how long that may take and what may be wrong."""
     asked = question(agent)
-    waits = f"no result after {NOTE_AFTER_S:g} s; the first request may take {agent.start_s:g} s"
+    turn_s = agent.limits.turn_s or find(DEADLINE).parameters["turn_s"].default
+    bounds = f"the first request may take {agent.start_s:g} s, a turn {turn_s:g} s"
+    waits = f"after {NOTE_AFTER_S:g} s still waiting for {waits_for}; {bounds}"
     note = asyncio.get_running_loop().call_later(NOTE_AFTER_S, say, f"{waits}{f': {asked}' if asked else ''}")
     try:
         yield
@@ -52,5 +57,5 @@ def unended(agent: AgentSpec, history: History) -> Iterator[CheckFinding]:
         return
     numbers = ", ".join(str(turn.number) for turn in turns)
     says = f"turn {numbers}: answered, but it did not end within {turns[0].deadline.bound_s:g} s"
-    asked = question(agent) or "does the agent end after its answer?"
+    asked = lines_hint(agent, turns[0]) or question(agent) or "does the agent end after its answer?"
     yield CheckFinding(False, f"{says}: {asked}")

@@ -43,6 +43,10 @@ print(said["content"])
 """
 
 
+HI = "= [*sys.argv[1:3], 'hi']"
+"""An agent that takes its message for another one."""
+
+
 async def looked(tmp_path: Path, code: str = AGENT, **spec: object) -> list[CheckFinding]:
     """What is found about an agent with this code."""
     (tmp_path / "agent.py").write_text(code)
@@ -105,20 +109,35 @@ async def test_what_is_lacking_of_a_tool_round_is_told_apart(tmp_path: Path, los
 
 
 async def test_words_that_do_not_reach_the_model_are_missed(tmp_path: Path):
-    """Whatever the model says is answered then, but to another question; what to write is said."""
-    command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json"]
-    (missing,) = [it for it in await looked(tmp_path, command=[*command, "hi"]) if not it.ok]
+    """Whatever the model says is answered then, but to another question."""
+    (missing,) = [it for it in await looked(tmp_path, AGENT.replace("= sys.argv[1:]", HI)) if not it.ok]
     assert missing.sign == "MISS" and missing.says == (
         "messages 1, 2 did not reach the model: no request holds their words; "
-        "write {message} in `command` where the user's words go"
+        "`command` has {message}: does the agent pass it on to the model as it is?"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ({"command": ["{python}", "{here}/agent.py", "hi"]}, "command"),
+        ({"command": None, "http": {"start": ["{python}", "{port}"], "url": "/", "body": {"text": "hi"}}}, "http"),
+    ],
+)
+async def test_a_spec_without_a_place_for_the_message_is_refused_at_once(
+    tmp_path: Path, words: dict[str, Any], key: str
+):
+    """Nothing is played."""
+    with pytest.raises(ProgramError, match=rf"mine.yaml:\d: {key}: the user's message does not reach the agent: write"):
+        await looked(tmp_path, **words)
+    assert not list((tmp_path / "kept").rglob("history.jsonl"))
 
 
 @pytest.mark.parametrize(
     ("code", "resume", "said"),
     [
         (AGENT, "hi", "write {message} in `resume` where"),
-        (AGENT.replace("= sys.argv[1:]", "= [*sys.argv[1:3], 'hi']"), "{message}", "`command` has {message}: does"),
+        (AGENT.replace("= sys.argv[1:]", HI), "{message}", "`command` has {message}: does"),
     ],
 )
 async def test_what_is_said_of_lost_words_fits_the_spec(tmp_path: Path, code: str, resume: str, said: str):
@@ -148,19 +167,12 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
 """
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ({"text": "hi"}, "write {message} in the `body` of `http` where the user's words go"),
-        ({"text": "{message}"}, ""),
-    ],
-)
-async def test_a_service_gets_its_words_in_the_body(tmp_path: Path, body: dict[str, str], said: str):
+async def test_a_service_gets_its_words_in_the_body(tmp_path: Path):
     """Or in the URL, or a header."""
     start = ["{python}", "-S", "-E", "{here}/agent.py", "{port}", "{llm_url}"]
-    found = await looked(tmp_path, LISTENS, command=None, http={"start": start, "url": "/ask", "body": body})
-    lost = [finding.says for finding in found if not finding.ok and not finding.optional]
-    assert [said in line for line in lost] == [True] * bool(said), found
+    service = {"start": start, "url": "/ask", "body": {"text": "{message}"}}
+    found = await looked(tmp_path, LISTENS, command=None, http=service)
+    assert not [finding for finding in found if not finding.ok and not finding.optional]
 
 
 async def test_the_call_that_answered_is_named_and_not_the_one_for_a_title(tmp_path: Path):
@@ -283,7 +295,7 @@ async def test_a_program_that_does_not_exist_is_named_with_the_place_where_it_wa
     with pytest.raises(ProgramError) as wrong:
         await looked(tmp_path, command=["no-such-program", "{message}"])
     path = os.environ["PATH"]
-    assert str(wrong.value) == f"{tmp_path}/mine.yaml: command: there is no program 'no-such-program' in {path}"
+    assert str(wrong.value) == f"{tmp_path}/mine.yaml:1: command: there is no program 'no-such-program' in {path}"
 
 
 CALM = """\
@@ -315,3 +327,43 @@ async def test_words_that_no_pattern_knows_as_an_error_are_proposed_for_the_spec
     assert len(said) == 1 and said[0].endswith(f"if they name one, write `errors: ['{pattern}']`"), said
     known = await looked(tmp_path, calm, errors=[pattern.replace("''", "'")])
     assert not [it for it in known if "refused key" in it.says]
+
+
+EVENTS = """\
+import json, sys, urllib.request
+url, key = sys.argv[1], {"content-type": "application/json", "authorization": "Bearer k"}
+talk = []
+for line in sys.stdin:
+    talk.append({"role": "user", "content": json.loads(line)["prompt"]})
+    body = json.dumps({"model": "m", "messages": talk}).encode()
+    print(json.dumps({"event": "thinking"}), flush=True)
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", body, key)) as reply:
+            talk.append(json.load(reply)["choices"][0]["message"])
+        print(json.dumps({"event": "done", "output": talk[-1]["content"]}), flush=True)
+    except OSError as wrong:
+        print(json.dumps({"event": "failed", "message": str(wrong)}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("done", "says"),
+    [
+        (
+            '"output":',
+            "after a refused key the turn did not end within 1 s: these lines came and none fits `done`: "
+            '{"event": "thinking"}, {"event": "failed", "message": "HTTP Error 401: Unauthorized"}; if the last one '
+            """ends the turn, write `done: '"event": *"(done|failed)"'`, and `error: jsonl:message` or """
+            "`answer: jsonl:message`",
+        ),
+        ('"event": *"(done|failed)"', ""),
+    ],
+)
+async def test_a_turn_that_no_line_ends_is_told_with_its_lines(tmp_path: Path, done: Any, says: str):
+    """An agent whose error is another line than its answer waits for ever; one that ends with both is well."""
+    start = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}"]
+    talks = {"start": start, "send": {"prompt": "{message}"}, "done": done, "answer": "jsonl:output"}
+    lines = talks | {"error": "jsonl:message"} if not says else talks
+    said = [it.says for it in await looked(tmp_path, EVENTS, command=None, lines=lines, limits={"turn_s": 1})]
+    late = [it for it in said if "did not end" in it]
+    assert bool(late) == bool(says) and all(says in it for it in late[:1]), said

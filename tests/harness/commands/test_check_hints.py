@@ -7,6 +7,7 @@ import pytest
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.commands import check_hints
 from wedgehog.harness.commands.check_hints import noted, question, unended
+from wedgehog.harness.commands.unended_lines import lines_hint
 from wedgehog.harness.testing import HistoryBuilder
 
 COMMAND = {"command": ["a", "{message}"]}
@@ -34,17 +35,18 @@ async def test_a_long_wait_is_said_once(monkeypatch: pytest.MonkeyPatch):
     """With the time that a first request may take."""
     monkeypatch.setattr(check_hints, "NOTE_AFTER_S", 0.0)
     said: list[str] = []
-    with noted(agent(SERVICE), said.append):
+    with noted(agent(SERVICE), said.append, "its answer"):
         for _ in range(5):
             await asyncio.sleep(0)
     assert len(said) == 1
-    assert "the first request may take 60 s: does the service listen on {port}" in said[0]
+    waits = "after 0 s still waiting for its answer; the first request may take 60 s, a turn 120 s: does the service"
+    assert said[0].startswith(waits)
 
 
 async def test_a_short_one_is_not_said(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(check_hints, "NOTE_AFTER_S", 0.0)
     said: list[str] = []
-    with noted(agent(SERVICE), said.append):
+    with noted(agent(SERVICE), said.append, "its answer"):
         pass
     for _ in range(5):
         await asyncio.sleep(0)
@@ -59,5 +61,40 @@ def test_an_answered_turn_that_does_not_end_is_a_finding(ends: bool):
     tell.answer_step(1)
     if not ends:
         tell.deadline(bound_s=120)
-    said = [it.says.partition(": does")[0] for it in unended(agent(LINES), tell.end().seal())]
+    said = [it.says.partition(": this line came")[0] for it in unended(agent(LINES), tell.end().seal())]
     assert said == ([] if ends else ["turn 1: answered, but it did not end within 120 s"])
+
+
+THINKS, WELL = '{"event": "thinking"}', '{"event": "done", "output": "x"}'
+
+
+@pytest.mark.parametrize(
+    ("came", "well", "hint"),
+    [
+        (
+            '{"event": "failed", "message": "401"}',
+            f"{THINKS}\n{WELL}",
+            """write `done: '"event": *"(done|failed)"'`, and `error: jsonl:message` or `answer: jsonl:message`""",
+        ),
+        (
+            f"{THINKS}\n{WELL}",
+            "",
+            'write `done: {"event": "done"}`, and `error: jsonl:output` or `answer: jsonl:output`',
+        ),
+        ('{"reply": "x"}', "", """write `done: '^\\{"(reply)":'`"""),
+        ('{"error": "x"}', '{"reply": "x"}', """write `done: '^\\{"(reply|error)":'`, and `error: jsonl:error`"""),
+        ("A hedgehog.", "", "write a pattern of the line that ends each answer, such as a prompt"),
+        ("", "", "no line came"),
+    ],
+)
+def test_the_lines_of_a_turn_that_does_not_end_show_what_would_fit(came: str, well: str, hint: str):
+    """A key that says what a line is; else the first key of the line."""
+    tell = HistoryBuilder()
+    for text in (came, well):
+        tell.message()
+        tell.answer_step(1)
+        tell.end(text)
+    turns = tell.seal().turns
+    lines = {"lines": LINES["lines"] | {"answer": "jsonl:reply"}}
+    assert hint in lines_hint(agent(lines), turns[0], turns[1] if well else None)
+    assert lines_hint(agent(SERVICE), turns[0]) == ""
