@@ -113,17 +113,45 @@ def own_loops() -> Iterator[None]:
             raise simulated.refusal(f"an event loop of the class {type(loop).__name__}")
         running(loop)
 
+    def foreign_forever(loop: asyncio.AbstractEventLoop) -> None:
+        raise simulated.refusal(f"an event loop of the class {_named(type(loop))}")
+
+    def refuse(cls: type[asyncio.AbstractEventLoop]) -> None:
+        stack.enter_context(mock.patch.object(cls, "run_forever", foreign_forever))
+
     def runner(self: Any, *, debug: bool | None = None, loop_factory: Any = None) -> None:
         started(self, debug=debug, loop_factory=new if can_wait() else loop_factory)
 
-    running, started = asyncio.BaseEventLoop.run_forever, asyncio.Runner.__init__
+    def run(self: Any, coro: Any, **options: Any) -> Any:
+        if can_wait() and (wants := _wants_its_own_loop(coro)):
+            coro.close()
+            raise simulated.refusal(f"{wants}, which accepts no other event loop than its own,")
+        return ran(self, coro, **options)
+
+    running, started, ran = asyncio.BaseEventLoop.run_forever, asyncio.Runner.__init__, asyncio.Runner.run
     policy = _policy()
     with contextlib.ExitStack() as stack:
         for name, instead in (("new_event_loop", new), ("get_event_loop", current)):
             stack.enter_context(mock.patch.object(policy, name, _in_a_function(instead, getattr(policy, name))))
         stack.enter_context(mock.patch.object(asyncio.BaseEventLoop, "run_forever", run_forever))
         stack.enter_context(mock.patch.object(asyncio.Runner, "__init__", runner))
+        stack.enter_context(mock.patch.object(asyncio.Runner, "run", run))
+        for cls in asyncio.AbstractEventLoop.__subclasses__():
+            if not issubclass(cls, asyncio.BaseEventLoop):
+                refuse(cls)
+        later = mock.patch.object(asyncio.AbstractEventLoop, "__init_subclass__", classmethod(refuse))
+        stack.enter_context(later)  # the function may import it
         yield
+
+
+def _named(cls: type) -> str:
+    return cls.__name__ if cls.__module__.startswith("asyncio") else f"{cls.__module__}.{cls.__name__}"
+
+
+def _wants_its_own_loop(coro: Any) -> str:
+    """`uvloop.run`, whose coroutine looks whether uvloop's loop runs it; empty for all others."""
+    frame = getattr(coro, "cr_frame", None)
+    return "uvloop.run" if frame is not None and frame.f_globals.get("__name__") == "uvloop" else ""
 
 
 def _policy() -> type:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -170,6 +171,35 @@ def test_a_loop_that_talks_to_the_real_world_is_refused():
     refused = pytest.raises(SimUnsupportedError, match=r"class _UnixSelectorEventLoop is not simulated.*live world")
     with contextlib.closing(real), refused:
         answered(lambda: real.run_forever())  # noqa: PLW0108  (the method is replaced in it)
+
+
+def by_hand() -> str:
+    import uvloop  # as late as an agent may import it
+
+    with contextlib.closing(uvloop.new_event_loop()) as loop:
+        return loop.run_until_complete(slept())
+
+
+def by_its_runner() -> str:
+    import uvloop
+
+    return uvloop.run(slept())
+
+
+@pytest.mark.parametrize(
+    ("way", "says"),
+    [(by_hand, r"class uvloop\.Loop is not simulated"), (by_its_runner, r"uvloop\.run, .* is not simulated")],
+    ids=["by hand", "by uvloop.run"],
+)
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_a_loop_of_uvloop_is_refused_by_its_name(way: Callable[[], str], says: str, monkeypatch: pytest.MonkeyPatch):
+    """Imported before and after the function began; else it waits in real time, or says what nobody understands."""
+    pytest.importorskip("uvloop")
+    for _ in range(2):
+        with pytest.raises(SimUnsupportedError, match=says + ".*live world"):
+            answered(way)
+        for name in [name for name in sys.modules if name.partition(".")[0] == "uvloop"]:
+            monkeypatch.delitem(sys.modules, name)
 
 
 def test_a_loop_without_an_end_is_refused():
