@@ -152,7 +152,8 @@ Edit: TypeAlias = (
 class Reply:
     """An accepted request's answer. `delay_s` passes before the first byte; most edits apply only to streams.
 
-    A `stop` of None is derived from the items: "tool" if one is a call, else "end".
+    A `stop` of None is derived from the items: "tool" if one is a call, else "end". With `shows_thoughts` a dialect
+    whose own provider hides reasoning sends it as compatible providers do.
     """
 
     items: tuple[Item, ...] = ()
@@ -160,6 +161,7 @@ class Reply:
     stop: Stop | None = None
     delay_s: float = 0
     edits: tuple[Edit, ...] = ()
+    shows_thoughts: bool = False
 
     @property
     def stop_reason(self) -> Stop:

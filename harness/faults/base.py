@@ -31,6 +31,7 @@ Need = Literal[
     "chat",
     "background",
     "thinking",
+    "shown_thoughts",
     "hosts",
     "http_tools",
     "tokens",

@@ -18,6 +18,7 @@ from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session
 from wedgehog.harness.agents.sessions import contexts, open_sessions, session_folders
 from wedgehog.harness.agents.sim_host import agent_waits
+from wedgehog.harness.faults.reply_fault import leave_the_words
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.inject.targets import Targets
@@ -184,7 +185,9 @@ class _Run:
                 close_after=close_after,
                 waits_for_close=True,
                 tokens=self.tokens,
-                gateway=any(planned.fault.unofficial for planned in self.injector.plan.faults),
+                gateway=any(
+                    it.fault.unofficial and not leave_the_words([it.fault.name]) for it in self.injector.plan.faults
+                ),
             ) as llm,
             self.links.open("llm", (llm.host, llm.port)),
         ):

@@ -127,6 +127,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
         f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in OTHER_FORMS,
         f"{spec.wire} sends no reasoning back": "thinking" in needs and spec.wire in NO_REASONING,
+        f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs
+        and spec.wire != "openai-chat",
         "the agent has no hard-coded hosts behind that link (hosts)": bool(
             _host_links(scenario) - {*spec.hosts.values()}
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,6 +51,16 @@ async def test_a_stream_says_the_same_in_chunks(open_llm: Any, ask: Any, openai:
     assert done == "[DONE]"
     assert not any("usage" in data for _, data in chunks)
     assert len({data["id"] for _, data in chunks}) == 1
+
+
+async def test_thoughts_are_shown_where_a_compatible_provider_shows_them(open_llm: Any, ask: Any, openai: Any) -> None:
+    """In a field of their own, before the words; in a stream as a delta of it."""
+    llm = await open_llm(replace(RICH, shows_thoughts=True))
+    (choice,) = (await ask(llm, openai)).json["choices"]
+    assert (choice["message"]["reasoning_content"], choice["message"]["content"]) == ("Hm hm.", "Let me look.")
+    *chunks, _ = (await ask(llm, openai, stream=True)).events
+    shown = [data["choices"][0]["delta"].get("reasoning_content") for _, data in chunks]
+    assert shown[1] == "Hm hm." and set(shown) == {None, "Hm hm."}
 
 
 async def test_usage_comes_last_and_alone_where_it_was_asked_for(open_llm: Any, ask: Any, openai: Any) -> None:

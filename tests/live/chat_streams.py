@@ -25,18 +25,19 @@ async def chunks(reply):
 
 async def read(reply, bug):
     """The text and the tool calls of one reply."""
-    text, calls = "", {}
+    text, calls, place = "", {}, ""
     async for chunk in chunks(reply):
         if not chunk["choices"] and bug != "takes the first choice":
             continue
         delta = chunk["choices"][0]["delta"]
         text += delta.get("content") or ""
         for part in delta.get("tool_calls") or []:
-            call = calls.setdefault(part["index"], {"id": "", "name": "", "arguments": ""})
+            place = part.get("id", place) if bug == "finds a call by its id" else part["index"]
+            call = calls.setdefault(place, {"id": "", "name": "", "arguments": ""})
             of = {"id": part.get("id", call["id"]), "name": part["function"].get("name", call["name"])}
             call |= of if bug == "takes the last name" else {key: call[key] or of[key] or "" for key in of}
             call["arguments"] += part["function"].get("arguments") or ""
-    return text, list(calls.values())
+    return text, [call for call in calls.values() if call["name"] or bug != "finds a call by its id"]
 
 
 async def ask(url, said, bug):
@@ -51,7 +52,10 @@ async def ask(url, said, bug):
 async def run(call):
     if call["name"] != "bash":
         raise ModelError(f"Error: there is no tool {call['name']}")
-    command = json.loads(call["arguments"])["command"]
+    try:
+        command = json.loads(call["arguments"])["command"]
+    except ValueError:
+        return {"role": "tool", "tool_call_id": call["id"], "content": "Error: the arguments are no JSON"}
     process = await asyncio.create_subprocess_exec("sh", "-c", command, stdout=asyncio.subprocess.PIPE)
     out, _ = await process.communicate()
     return {"role": "tool", "tool_call_id": call["id"], "content": out.decode()}
@@ -86,3 +90,8 @@ async def takes_the_last_name(message, *, session_dir, llm_url, key):
 async def takes_the_first_choice(message, *, session_dir, llm_url, key):
     """Each chunk must have a choice."""
     return await answer(message, session_dir, llm_url, "takes the first choice")
+
+
+async def finds_a_call_by_its_id(message, *, session_dir, llm_url, key):
+    """An id that is empty in a later chunk is another call, which has no name and is left out."""
+    return await answer(message, session_dir, llm_url, "finds a call by its id")

@@ -47,6 +47,10 @@ class RetryError(Exception):
         self.wait_s = wait_s
 
 
+class SilentError(RetryError):
+    """The reply was cut at its token limit before its first word."""
+
+
 class TooLongError(FailedError):
     """The conversation is longer than the model's window."""
 
@@ -152,7 +156,8 @@ def result(call: Message, text: str, *, error: bool = False) -> Message:
 
 async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **more: Any) -> tuple[list[Message], str]:
     """One call: the content, and the reason why it stopped."""
-    body = {"model": model(), "max_tokens": 4000, "stream": True, "messages": [*map(as_sent, messages)], **more}
+    sent = messages[-9:] if "keeps-the-last-nine" in BUGS else messages
+    body = {"model": model(), "max_tokens": 4000, "stream": True, "messages": [*map(as_sent, sent)], **more}
     if "thinks" in BUGS:
         body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
     idle = None if "no-timer" in BUGS else IDLE_S
@@ -204,7 +209,8 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
             case "error" if "no-error-events" not in BUGS:
                 raise RetryError(f"Error: {event['error'].get('type')}: {event['error'].get('message')}")
             case "content_block_start":
-                blocks[event["index"]] = {**event["content_block"], "raw": ""}
+                left = HALF[-2].get(event["index"], {}) if len(HALF) > 1 and "keeps-half-arguments" in BUGS else {}
+                blocks[event["index"]] = {**event["content_block"], "raw": left.get("raw", "")}
             case "content_block_delta":
                 delta = event["delta"]
                 block, said = blocks[event["index"]], ("text", "partial_json", "thinking")
@@ -263,7 +269,8 @@ async def tried(http: aiohttp.ClientSession, url: str, messages: list[Message], 
         except RetryError as wrong:
             wait = wrong.wait_s if wrong.wait_s is not None else 0.5 * 2 ** min(attempt, 3)
             last = 1 if "tries-twice" in BUGS else TRIES - 1
-            if not endless and (attempt >= last or wait > 15):
+            silent = isinstance(wrong, SilentError) and "asks-again-when-cut" in BUGS
+            if not (endless or silent) and (attempt >= last or wait > 15):
                 raise FailedError(str(wrong)) from wrong
             await asyncio.sleep(0 if "no-back-off" in BUGS else wait)
 
@@ -279,8 +286,10 @@ async def layered(http: aiohttp.ClientSession, url: str, messages: list[Message]
 def said_something(content: list[Message], stop: str) -> tuple[list[Message], str]:
     texts = [part.get("text", "") for part in content]
     said = any(text if "white-space-is-an-answer" in BUGS else text.strip() for text in texts)
+    if stop == "tool_use" and "believes-the-reason" in BUGS:
+        return content, stop
     if "empty-is-an-answer" not in BUGS and not said and not calls_of(content):
-        raise RetryError("Error: the model gave an empty reply")
+        raise (SilentError if stop == "max_tokens" else RetryError)(f"Error: the model gave an empty reply ({stop})")
     return content, stop
 
 
@@ -473,6 +482,9 @@ async def step(
             raise  # the same again would be refused again
         content, stop = await tried(http, url, session.messages, tools)
     calls = calls_of(content)
+    if "one-call-of-several" in BUGS and calls:
+        content = [part for part in content if part["type"] != "tool_use" or part is calls[0]]
+        calls = calls[:1]
     if stop == "max_tokens" and "half-calls-run" not in BUGS and "no-stop-reason" not in BUGS:
         raise FailedError("Error: the reply was truncated at max_tokens")
     if stop == "refusal" and "no-stop-reason" not in BUGS:
@@ -542,6 +554,7 @@ async def main(argv: Sequence[str]) -> int:
     lock.touch()
     try:
         USED.clear()
+        HALF.clear()
         answer = await turn(url, folder, tool_url, message)
         print(json.dumps({"answer": answer, "usage": used()}) if "tells-usage" in BUGS else answer)
     except (FailedError, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as wrong:

@@ -57,6 +57,8 @@ class Agent:
             if said is None:
                 await asyncio.sleep(1)
                 continue
+            if self.bug == "thoughts are dropped":
+                said.pop("reasoning_content", None)
             called = [call["function"] for call in said.get("tool_calls") or []]
             broken = any(not (_object(it["arguments"]) and it["name"]) for it in called)
             empty = not (said.get("content") or said.get("tool_calls"))
@@ -116,3 +118,4 @@ broken_arguments = _agent(mends=True, bug="broken arguments")
 a_call_without_a_name = _agent(mends=True, bug="a call without a name")
 an_empty_message = _agent(mends=True, bug="an empty message")
 two_messages_in_a_row = _agent(mends=False, bug="two messages in a row")
+thoughts_are_dropped = _agent(mends=True, bug="thoughts are dropped")

@@ -12,6 +12,7 @@ PLANTED = {
     "broken-arguments-are-refused": "broken_arguments",
     "empty-message-is-refused": "an_empty_message",
     "roles-must-alternate": "two_messages_in_a_row",
+    "thoughts-must-come-back": "thoughts_are_dropped",
     "tool-call-without-a-name": "a_call_without_a_name",
 }
 Result = tuple[str, str, str]

@@ -247,7 +247,16 @@ def _only_its_words(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _a_lost_call(play: RunDraw) -> None:
+    """Of two calls the agent keeps and runs the first."""
+    play.tell.message()
+    first, _ = play.tell.reply(play.tell.ask(1), tools=[True, True])
+    play.tell.reply(play.tell.ask(2, results=[play.tell.runs(first)]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 STRICT: Mapping[str, tuple[Violation, ...]] = {
+    "calls_kept": (_a_lost_call,),
     "cut_told": (_cut_told,),
     "output_told": (_output_told,),
     "history_kept": (_history_kept, _failed_turn_forgotten, _stopped_turn_forgotten),

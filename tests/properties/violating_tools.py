@@ -267,6 +267,18 @@ def _no_denied_calls(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _whole_call_does_not_run(play: RunDraw) -> None:
+    """The half arguments of the broken try stand before the whole ones, and the model reads that they are wrong."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    carried = [play.tell.runs(token)]
+    play.tell.cut(play.ask(2, carried), tools=[False])
+    play.tell.wait(1)
+    (again,) = play.tell.reply(play.ask(2, carried), tools=[True])
+    play.tell.answer_step(3, [*carried, result(again, is_error=True, printed=False)])
+    play.tell.end()
+
+
 TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "at_most_once_tools": (_ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked),
     "background_returns": (_background_returns,),
@@ -283,5 +295,6 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "tool_refusal_bound": (_tool_refusal_bound,),
     "tool_result_bound": (_tool_result_bound,),
     "tool_round_bound": (_tool_round_bound,),
+    "whole_call_runs": (_whole_call_does_not_run,),
     "work_kept": (_work_kept,),
 }

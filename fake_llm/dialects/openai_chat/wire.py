@@ -77,7 +77,9 @@ class _ChatWriter(ReplyWriter):
         content = "".join(texts) if texts or not calls else None
         said = {"content": None, "refusal": content} if self._refuses() else {"content": content, "refusal": None}
         message: dict[str, Any] = {"role": "assistant", **said, "annotations": []}
-        return message | ({"tool_calls": calls} if calls else {})
+        thoughts = "".join(item.text for item in self.items if isinstance(item, Thinking))
+        shown = {"reasoning_content": thoughts} if thoughts and self.reply.shows_thoughts else {}
+        return message | shown | ({"tool_calls": calls} if calls else {})
 
     def _called(self, item: ToolCall, index: int, choice: int) -> dict[str, Any]:
         id_ = item.id or made_up("tool", self.call, index, choice, length=24)
@@ -92,7 +94,9 @@ class _ChatWriter(ReplyWriter):
         for index, item in enumerate(self.items):
             whole = self.completes(index)
             if isinstance(item, Thinking):
-                meter.add(len(item.text))
+                tokens = meter.add(len(item.text))
+                if self.reply.shows_thoughts:
+                    yield {"reasoning_content": item.text}, _frame(tokens, whole)
             elif isinstance(item, Text):
                 parts = pieces(item.text)
                 for number, part in enumerate(parts, start=1):

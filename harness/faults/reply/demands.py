@@ -2,16 +2,18 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Literal
 
 from wedgehog.fake_llm.conversation import Message
-from wedgehog.fake_llm.reply import Answer, Failure
-from wedgehog.harness.faults.base import fault
+from wedgehog.fake_llm.reply import Answer, Failure, Reply, Thinking, ToolCall
+from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 REFUSED = 400
-Rule = Literal["roles", "arguments", "content", "names"]
+Rule = Literal["roles", "arguments", "content", "names", "thoughts"]
+_THOUGHT = Thinking("I think about it.")
 
 
 @fault("demands", family="reply")
@@ -21,18 +23,34 @@ class Demands(ReplyFault):
     `roles`: messages of the user and of the model take turns, as the chat templates of Gemma and Mistral ask.
     `arguments`: those of each tool call in the history are a JSON object, as vLLM, Kimi and xAI ask. `content`: a
     message of the model has text or a tool call, as Mistral asks. `names`: each tool call in the
-    history has a name, as every provider asks; only a gateway that sends such a call accepts it. Nothing heals it. It
-    need not fire: an agent that keeps the rule is never refused.
+    history has a name, as every provider asks; only a gateway that sends such a call accepts it. `thoughts`, on
+    `openai-chat` only: each reply with a tool call has `reasoning_content`, which must come back with the call, as
+    DeepSeek, Kimi and Xiaomi ask. Nothing heals it. It need not fire: an agent that keeps the rule is never refused.
     """
 
     rule: Rule
     lasts: ClassVar[bool] = True
     may_not_fire: ClassVar[bool] = True
 
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Only on one wire thoughts come in a field of their own that other providers do not have."""
+        return ("shown_thoughts",) if self.rule == "thoughts" else ()
+
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A refusal, if the request breaks the rule."""
         breaks, message = _RULES[self.rule]
-        return Failure(REFUSED, message=message) if breaks(context.conversation.messages) else answer
+        if breaks(context.conversation.messages):
+            return Failure(REFUSED, message=message)
+        return _with_thoughts(answer) if self.rule == "thoughts" and isinstance(answer, Reply) else answer
+
+
+def _with_thoughts(answer: Reply) -> Reply:
+    """A reply that shows what the model thought before it called a tool."""
+    if not any(isinstance(item, ToolCall) for item in answer.items):
+        return answer
+    thinks = any(isinstance(item, Thinking) for item in answer.items)
+    return replace(answer, items=answer.items if thinks else (_THOUGHT, *answer.items), shows_thoughts=True)
 
 
 def _repeats_a_role(messages: Sequence[Message]) -> bool:
@@ -55,6 +73,10 @@ def _has_a_nameless_call(messages: Sequence[Message]) -> bool:
     return any(not call.name for message in messages for call in message.tool_calls)
 
 
+def _has_no_thoughts(messages: Sequence[Message]) -> bool:
+    return any(message.tool_calls and not any(message.thoughts) for message in messages)
+
+
 def _says_nothing(messages: Sequence[Message]) -> bool:
     return any(it.role == "assistant" and not (it.text.strip() or it.tool_calls) for it in messages)
 
@@ -63,5 +85,9 @@ _RULES: dict[Rule, tuple[Callable[[Sequence[Message]], bool], str]] = {
     "roles": (_repeats_a_role, "Conversation roles must alternate user/assistant/user/assistant/..."),
     "arguments": (_has_broken_arguments, "Assistant tool call function.arguments must be a valid JSON object"),
     "content": (_says_nothing, "Assistant message must have either content or tool_calls, but not none."),
+    "thoughts": (
+        _has_no_thoughts,
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    ),
     "names": (_has_a_nameless_call, "Assistant tool call function.name must not be empty"),
 }

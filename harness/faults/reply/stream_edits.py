@@ -119,6 +119,7 @@ class OtherStreamForm(StreamEdit):
     """
 
     counts_events = False
+    leaves_words = True
     unofficial: ClassVar[bool] = True
     form: Literal["lines", "fields"] = "lines"
     edit = staticmethod(lambda event, form: edits.OtherForm(form))

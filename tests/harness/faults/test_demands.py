@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
-from wedgehog.fake_llm.reply import Failure, Reply, Text
+from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
@@ -27,6 +27,7 @@ def called(arguments: str) -> tuple[Message, Message]:
         ("roles", (USER, MODEL, MODEL, USER), (USER, *called("{}"), *called("{}"), USER)),
         ("arguments", (USER, *called('{"command": "ec')), (USER, *called('{"command": "echo"}'))),
         ("arguments", (USER, *called("[1]")), (USER, MODEL, USER)),
+        ("thoughts", (USER, *called("{}")), (USER, replace(called("{}")[0], thoughts=("Hm.",)), called("{}")[1])),
         ("content", (USER, Message("assistant", " "), USER), (USER, *called("{}"), USER)),
         ("content", (USER, Message("assistant"), USER), (USER, MODEL, USER)),
     ],
@@ -46,3 +47,16 @@ def test_what_breaks_the_rule_is_refused_and_what_keeps_it_is_answered(
     refused = answered(broken)
     assert isinstance(refused, Failure) and refused.status == 400
     assert answered(kept) is ANSWER
+
+
+def test_where_thoughts_are_demanded_each_tool_call_comes_with_some_and_words_alone_without():
+    """Else no agent could send them back."""
+    fault = parse_fault({"demands": "thoughts"})
+    assert isinstance(fault, ReplyFault) and fault.needs == ("shown_thoughts",)
+    context = Context(event=None, request_bytes=0, now=datetime(2026, 1, 1, tzinfo=UTC))
+    call, thought = ToolCall("bash", {"command": "ls"}), Thinking("I should look.")
+    for items, first in (((call,), Thinking("I think about it.")), ((thought, call), thought)):
+        answer = fault.on_answer(Reply(items), context)
+        assert isinstance(answer, Reply) and answer.shows_thoughts
+        assert (answer.items[0], answer.items[-1], len(answer.items)) == (first, call, 2)
+    assert fault.on_answer(ANSWER, context) is ANSWER

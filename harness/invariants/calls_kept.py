@@ -1,0 +1,55 @@
+"""No tool call of a reply gets lost beside the others."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.no_denied_calls import denied
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import (
+    called_beside,
+    main_calls_of,
+    over,
+    refused_as_too_long,
+    requests,
+)
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call, Turn
+
+
+@invariant("calls_kept", level="strict")
+def calls_kept(history: History) -> Iterator[Verdict]:
+    """If the model reads the result of one tool call of a reply, it reads one for each of its other calls too.
+
+    A call that is taken out of the conversation, or melted into another one, leaves no trace: the model cannot know
+    that its work was not done, and says that it was. Judged on replies with several calls that arrived whole, in
+    answered turns. A result that says that the call did not run is enough.
+
+    Fix: Keep the calls of a streamed reply apart by their index. Run each of them, one after the other if need be, or
+    send a result that says that the call did not run.
+    """
+    for turn in history.turns:
+        if over(turn) is None and outcome_of(turn, history).kind == "answered":
+            for said in main_calls_of(turn):
+                yield from _judge(history, turn, said)
+
+
+def _judge(history: History, turn: Turn, said: Call) -> Iterator[Verdict]:
+    tokens = {it.token for it in said.ended.tool_calls} if said.ended else set()
+    later = [call for call in main_calls_of(turn) if call.arrived.id > said.arrived.id and call.paid]
+    results = [it for call in later for it in call.arrived.results]
+    carried = {it.token for it in results} | {it.token for call in later for it in call.arrived.open_calls or ()}
+    if len(tokens) < 2 or not said.intact or said.faults or not tokens & carried or any(it.in_text for it in results):
+        return
+    lost = tokens - carried - denied(history)
+    if not lost:
+        yield passed(because=f"all {len(tokens)} tool calls of call {said.number} have a result")
+    elif not called_beside(history, said.arrived.id, later[-1].arrived.id) and not _shortened(later):
+        named = ", ".join(sorted(lost))
+        says = f"call {said.number} has {len(tokens)} tool calls, and no later request of the turn has {named}"
+        yield fail(says, requests([said, *later]))
+
+
+def _shortened(calls: list[Call]) -> bool:
+    """Whether the provider refused one for its length: then an agent may drop what it likes."""
+    return any(call.refused is not None and refused_as_too_long(call.refused) for call in calls)

@@ -1,0 +1,90 @@
+"""No tool call of a reply is lost beside the others, in agents of several designs."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.call import OpenToolCall, RequestArrived
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
+
+
+def _told(*, ran: int = 1, answered: bool = True, summary: bool = False, **reply: Any) -> History:
+    """A reply with three calls; the next request has the results of the first `ran` of them."""
+    tell = HistoryBuilder()
+    tell.message()
+    tokens = tell.reply(tell.ask(1), tools=[True] * 3, **reply)
+    results = [tell.runs(token) for token in tokens[:ran]]
+    if summary:
+        tell.reply(tell.ask(1, background="summary"), "They looked.")
+    tell.reply(tell.ask(2, results=results), f"Done {tell.nonce}")
+    return (tell.end() if answered else tell.fails()).seal()
+
+
+def _judged(**more: Any) -> Verdict:
+    return check("calls_kept", _told(**more))
+
+
+def test_calls_of_a_reply_that_are_lost_beside_the_others_are_red():
+    """The model reads one result, and its other two calls have left no trace."""
+    verdict = _judged(ran=1)
+    assert verdict.status == "fail"
+    assert verdict.says == "call 1 has 3 tool calls, and no later request of the turn has 1.1.2, 1.1.3"
+
+
+def test_a_result_for_each_call_passes():
+    """All of them ran."""
+    assert _judged(ran=3).status == "pass"
+
+
+def test_a_call_that_did_not_run_and_says_so_passes():
+    """An agent that runs one call at a time may say so to the model."""
+    tell = HistoryBuilder()
+    tell.message()
+    first, *others = tell.reply(tell.ask(1), tools=[True] * 3)
+    skipped = [result(token, is_error=True, printed=False) for token in others]
+    tell.reply(tell.ask(2, results=[tell.runs(first), *skipped]), f"Done {tell.nonce}")
+    assert check("calls_kept", tell.end().seal()).status == "pass"
+
+
+def test_results_that_come_one_by_one_pass():
+    """Of the last request all results are known."""
+    tell = HistoryBuilder()
+    tell.message()
+    tokens = tell.reply(tell.ask(1), tools=[True] * 2)
+    for token in tokens:
+        tell.reply(tell.ask(2, results=[tell.runs(token)]), f"Done {tell.nonce}")
+    assert check("calls_kept", tell.end().seal()).status == "pass"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"ran": 0}, {"answered": False}, {"summary": True}, {"damaged": True}, {"how": "cut"}],
+    ids=["no result is sent", "an error ends the turn", "a summary between", "a damaged reply", "a broken reply"],
+)
+def test_what_may_have_another_reason_is_not_judged(more: dict[str, Any]):
+    """The calls may be elsewhere, or the reply was not what the script says."""
+    assert _judged(**more).status == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"open_calls": (OpenToolCall("a", "1.1.2"), OpenToolCall("b", "1.1.3"))}, "pass"),
+        ({"in_text": True}, "nothing"),
+    ],
+    ids=["a call that is still open", "results as text"],
+)
+def test_calls_that_are_known_in_another_way_are_not_lost(change: dict[str, Any], status: str):
+    """A provider may accept an open call; a result that travels as text tells of its own call only."""
+    history = _told(ran=1)
+    for event in history.of(RequestArrived):
+        if event.results and "in_text" in change:
+            object.__setattr__(event, "results", tuple(replace(it, in_text=True) for it in event.results))
+        elif event.results:
+            object.__setattr__(event, "open_calls", change["open_calls"])
+    assert check("calls_kept", history).status == status

@@ -1,0 +1,78 @@
+"""After a broken try the whole tool call runs."""
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.turn import PermissionAsked
+from wedgehog.harness.record.verdict import Verdict
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
+
+
+def _judged(
+    *, runs: bool = False, sent: bool = True, printed: bool = False, other_ran: bool = True, denied: bool = False
+) -> Verdict:
+    """A call breaks off, comes whole in the next try, and then its result is sent."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    carried = [tell.runs(token) if other_ran else result(token)]
+    tell.cut(tell.ask(2, results=carried), tools=[False])
+    (again,) = tell.reply(tell.ask(2, results=carried), tools=[True])
+    if denied:
+        tell.add(PermissionAsked(turn=1, offered=("reject_once",), chosen="reject_once", tokens=(again,)))
+    if runs:
+        carried += [tell.runs(again)]
+    elif sent:
+        carried += [result(again, is_error=not printed, printed=printed)]
+    tell.reply(tell.ask(3, results=carried), f"Done {tell.nonce}")
+    return check("whole_call_runs", tell.end().seal())
+
+
+def test_a_whole_call_that_does_not_run_after_a_broken_one_is_red():
+    """The agent put its arguments behind the half ones."""
+    verdict = _judged()
+    assert verdict.status == "fail"
+    assert verdict.says == (
+        "tool call 1.2.1 (shell) came whole after a broken try, and did not run; request 4 carries a result for it"
+    )
+
+
+@pytest.mark.parametrize(("ran", "status"), [(False, "fail"), (True, "pass")])
+def test_a_call_in_another_form_of_the_stream_runs(ran: bool, status: str):
+    """The agent read an empty field of it as another call."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], damaged=True, says_all=True)
+    told = tell.runs(token) if ran else result(token, is_error=True, printed=False)
+    (other,) = tell.reply(tell.ask(2, results=[told]), tools=[True])
+    tell.reply(tell.ask(3, results=[told, tell.runs(other)]), f"Done {tell.nonce}")
+    verdict = check("whole_call_runs", tell.end().seal())
+    assert verdict.status == status
+    assert ran or verdict.says.startswith("tool call 1.1.1 (shell) came whole in another form, and did not run")
+
+
+def test_a_whole_call_that_runs_passes():
+    """The broken try was discarded."""
+    assert _judged(runs=True).status == "pass"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"sent": False}, {"printed": True}, {"other_ran": False}, {"denied": True}],
+    ids=["no result is sent", "its own output is sent", "no command was ever seen to run", "its user denied it"],
+)
+def test_what_may_have_another_reason_is_not_judged(more: dict[str, bool]):
+    """The agent may have given up, or the command ran where it is not seen."""
+    assert _judged(**more).status == "nothing"
+
+
+def test_a_call_that_never_broke_off_is_not_judged():
+    """An agent may refuse to run a call, and say why."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    (other,) = tell.reply(tell.ask(2, results=[tell.runs(token)]), tools=[True])
+    refused = result(other, is_error=True, printed=False)
+    tell.reply(tell.ask(3, results=[result(token), refused]), f"Done {tell.nonce}")
+    assert check("whole_call_runs", tell.end().seal()).status == "nothing"
