@@ -82,7 +82,7 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
         yield passed(because=f"{turn}: its requests carry an earlier turn")
     elif any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < lost[0].arrived.id):
         yield nothing(f"{turn}: earlier turns may be gone because the provider refused a request as too long")
-    elif not _summarized(history, answered[-1], lost[0]):
+    elif not summarized(history, answered[-1], lost[0]):
         says = f"{turn}: request {lost[0].number} carries none of the {len(expected)} turns that were answered before"
         made = [call.number for call in _beside(history, answered[-1], lost[0])]
         yield fail(f"{says}{f', nor the summary of request {made[-1]}' if made else ''}", requests(lost))
@@ -103,7 +103,7 @@ def _has(turn: Turn, call: Call) -> bool:
     return turn.number in call.arrived.turns_seen
 
 
-def _summarized(history: History, since: Turn, until: Call) -> bool:
+def summarized(history: History, since: Turn, until: Call) -> bool:
     """Whether a background call since a turn's message may have made a summary that this request has."""
     beside, seen = _beside(history, since, until), until.arrived.replies_seen
     if seen is None or not any(map(_gave_a_summary, beside)):
@@ -135,7 +135,7 @@ def _after_an_error(history: History, turn: Turn) -> Iterator[Verdict]:
         return
     if _knows(later, failed):
         yield passed(because=f"{turn}: its first request carries {failed}, which had failed")
-    elif not _summarized(history, failed, later):
+    elif not summarized(history, failed, later):
         tools = ", ".join(it.token for it in ran)
         says = f"{failed} ended after tool call {tools} had run, and request {later.number} carries nothing of it"
         yield fail(says, (*ran[0].done[:1], *requests([later])))
@@ -155,7 +155,7 @@ def _after_an_abort(history: History, turn: Turn) -> Iterator[Verdict]:
         return
     if _knows(later, stopped):
         yield passed(because=f"{turn}: its first request carries {stopped}, which was stopped")
-    elif not _summarized(history, stopped, later):
+    elif not summarized(history, stopped, later):
         what = f"words of request {read[-1].number} had come" if read else f"tool call {began[0].token} had begun"
         says = f"{stopped} was stopped when {what}, and request {later.number} carries nothing of it"
         yield fail(says, requests([*read[-1:], later]))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import StoreAsked, TokenAsked, ToolRefused
 from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.testing.history_builder import result
@@ -217,6 +218,19 @@ def _rows_bound(play: RunDraw) -> None:
     play.bounds["rows"] = rows
 
 
+def _memory_loss_told(play: RunDraw) -> None:
+    """The database fails in a turn, which is answered as if it were the first; the next one has its memory again."""
+    for lost in (False, True, False):
+        number = play.tell.message()
+        if lost:
+            fired = FaultFired(
+                fault=0, name="cut", link="tcp:db", turn=number, step=None, attempt=None, call=None, proof="x"
+            )
+            play.tell.add(fired)
+        play.tell.reply(play.tell.ask(1, sees=[number] if lost else None), f"Done {play.tell.nonce}")
+        play.tell.end()
+
+
 def _side_call_bound(play: RunDraw) -> None:
     """The parent runs a subagent with the same prompt again and again; each run fails, or brings nothing."""
     bound = play.draw(st.sampled_from([3, 12]))
@@ -283,6 +297,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "at_most_once_tools": (_ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked),
     "background_returns": (_background_returns,),
     "missing_tool_told": (_missing_tool_told,),
+    "memory_loss_told": (_memory_loss_told,),
     "no_denied_calls": (_no_denied_calls,),
     "no_half_calls": (_no_half_calls, _broke_in_the_shell),
     "result_durable": (_result_durable,),
