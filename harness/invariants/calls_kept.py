@@ -1,6 +1,6 @@
 """No tool call of a reply gets lost beside the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.no_denied_calls import denied
 from wedgehog.harness.invariants.registry import invariant
@@ -44,12 +44,12 @@ def _judge(history: History, turn: Turn, said: Call) -> Iterator[Verdict]:
     lost = tokens - carried - denied(history)
     if not lost:
         yield passed(because=f"all {len(tokens)} tool calls of call {said.number} have a result")
-    elif not called_beside(history, said.arrived.id, later[-1].arrived.id) and not _shortened(later):
+    elif not called_beside(history, said.arrived.id, later[-1].arrived.id) and not _shortened(main_calls_of(turn)):
         named = ", ".join(sorted(lost))
         says = f"call {said.number} has {len(tokens)} tool calls, and no later request of the turn has {named}"
         yield fail(says, requests([said, *later]))
 
 
-def _shortened(calls: list[Call]) -> bool:
+def _shortened(calls: Sequence[Call]) -> bool:
     """Whether the provider refused one for its length: then an agent may drop what it likes."""
     return any(call.refused is not None and refused_as_too_long(call.refused) for call in calls)

@@ -18,7 +18,8 @@ def whole_call_runs(history: History) -> Iterator[Verdict]:
 
     An agent that keeps the half arguments, and puts the whole ones behind them, can read neither; nor can one that
     takes an empty field of a later piece for a new call. The model is then told that its call was wrong, though it was
-    right. Judged by the command's own beacon, where another call of the same tool ran in this run.
+    right. Judged by the command's own beacon, where another call of the same tool ran in this run, and no other call of
+    the reply: an agent may run one call of a reply, and say so of the others.
 
     Fix: Begin each try with empty buffers: no text, no tool calls, no arguments of the try before it. Find the call to
     which a piece belongs by its index, and let an empty field of a later piece change nothing.
@@ -29,15 +30,16 @@ def whole_call_runs(history: History) -> Iterator[Verdict]:
 
 
 def _judge(history: History, turn: Turn) -> Iterator[Verdict]:
+    ran_here = {use.token for use in turn.tool_uses if use.started}
     ran = {use.offered.name for other in history.turns for use in other.tool_uses if use.started}
     for token, offers in groupby(sorted(turn.tool_uses, key=lambda use: use.token), key=lambda use: use.token):
         tries = sorted(offers, key=lambda use: use.reply.id)
         whole = _whole_after_a_broken_one(tries) or _in_another_form(tries)
         if whole is None or token in denied(history) or whole.offered.name not in ran:
             continue
-        if any(use.started for use in tries):
+        if token in ran_here:
             yield passed(because=f"{name_of_call(whole)} came whole, and ran")
-        elif (sent := _sent(whole)) is not None:
+        elif not ran_here & {it.token for it in whole.reply.tool_calls} and (sent := _sent(whole)) is not None:
             how = "in another form" if whole.reply.says_all else "after a broken try"
             says = f"{name_of_call(whole)} came whole {how}, and did not run"
             yield fail(f"{says}; request {sent.call} carries a result for it", (tries[0].reply, whole.reply, sent))

@@ -7,6 +7,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import OpenToolCall, RequestArrived
+from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.testing import HistoryBuilder
@@ -49,6 +50,38 @@ def test_a_call_that_did_not_run_and_says_so_passes():
     skipped = [result(token, is_error=True, printed=False) for token in others]
     tell.reply(tell.ask(2, results=[tell.runs(first), *skipped]), f"Done {tell.nonce}")
     assert check("calls_kept", tell.end().seal()).status == "pass"
+
+
+def test_a_call_that_its_user_denied_may_be_left_out():
+    """The model need not read of it."""
+    tell = HistoryBuilder()
+    tell.message()
+    first, other = tell.reply(tell.ask(1), tools=[True] * 2)
+    tell.add(PermissionAsked(turn=1, offered=("reject_once",), chosen="reject_once", tokens=(other,)))
+    tell.reply(tell.ask(2, results=[tell.runs(first)]), f"Done {tell.nonce}")
+    assert check("calls_kept", tell.end().seal()).status == "pass"
+
+
+def test_calls_of_a_reply_that_a_fault_changed_are_not_judged():
+    """Two calls with one id are one for an agent that finds them by it."""
+    tell = HistoryBuilder()
+    tell.message()
+    asked = tell.ask(1)
+    tell.fires("duplicate_ids", asked)
+    first, _ = tell.reply(asked, tools=[True] * 2)
+    tell.reply(tell.ask(2, results=[tell.runs(first)]), f"Done {tell.nonce}")
+    assert check("calls_kept", tell.end().seal()).status == "nothing"
+
+
+def test_after_a_refusal_for_its_length_an_agent_may_drop_calls():
+    """It must make its conversation shorter."""
+    tell = HistoryBuilder()
+    tell.message()
+    first, other = tell.reply(tell.ask(1), tools=[True] * 2)
+    results = [tell.runs(token) for token in (first, other)]
+    tell.refuse(tell.ask(2, results=results), 400, message="prompt is too long: 9 tokens > 8 maximum")
+    tell.reply(tell.ask(2, results=results[:1]), f"Done {tell.nonce}")
+    assert check("calls_kept", tell.end().seal()).status == "nothing"
 
 
 def test_results_that_come_one_by_one_pass():

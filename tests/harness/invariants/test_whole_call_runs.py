@@ -67,6 +67,17 @@ def test_what_may_have_another_reason_is_not_judged(more: dict[str, bool]):
     assert _judged(**more).status == "nothing"
 
 
+def test_an_agent_that_runs_one_call_of_a_reply_may_leave_out_another_one_that_broke_off():
+    """It runs the first, and says of the second that it did not run."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), tools=[True, False])
+    first, second = tell.reply(tell.ask(1), tools=[True, True])
+    left_out = result(second, is_error=True, printed=False)
+    tell.reply(tell.ask(2, results=[tell.runs(first), left_out]), f"Done {tell.nonce}")
+    assert check("whole_call_runs", tell.end().seal()).status == "nothing"
+
+
 def test_a_call_that_never_broke_off_is_not_judged():
     """An agent may refuse to run a call, and say why."""
     tell = HistoryBuilder()
