@@ -50,8 +50,8 @@ SENTENCE = "A hedgehog is a small animal with spines. "
 LONG, VERY_LONG = SENTENCE * 40 + "{nonce}", SENTENCE * 250 + "{nonce}"
 PROMPTS = ("Read the first file, and say what is in it.", "Count the files, and say how many there are.")
 """What a subagent is asked for."""
-HOSTED = "look_up"
-"""The tool of our tool host."""
+HOSTED = "wedgehog_look_up"
+"""The tool of our tool host; no agent has one of this name itself."""
 MOST_CALLS = 4
 
 
