@@ -91,6 +91,6 @@ def marks(verdicts: Sequence[Verdict]) -> dict[int, str]:
 def _names(verdicts: Sequence[Verdict], statuses: Collection[str]) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for verdict in verdicts:
-        for event in verdict.evidence if verdict.status in statuses else ():
+        for event in verdict.all_evidence if verdict.status in statuses else ():
             found.setdefault(event, []).append(verdict.name)
     return found

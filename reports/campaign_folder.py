@@ -60,6 +60,13 @@ class StoredCampaign:
         """Scenario → its `why`."""
         return _mapping(self.facts.get("whys"))
 
+    @property
+    def edited(self) -> list[str]:
+        """A line for each program that was edited while the campaign played."""
+        files = self.facts.get("edited")
+        names = dict.fromkeys(map(str, files)) if isinstance(files, list) else ()
+        return [f"edited while it was tested: {name}; not all runs are of one text" for name in names]
+
     def family(self, scenario: str) -> str:
         """The family of a scenario; `NO_FAMILY` if it has none."""
         return self.families.get(scenario, NO_FAMILY)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S
 from wedgehog.reports.campaign_folder import agent_order
 from wedgehog.reports.groups import grouped
-from wedgehog.reports.repeats import SPENT, WAITED, cell_of, edited, flaky, largest
+from wedgehog.reports.repeats import SPENT, WAITED, cell_of, flaky, largest
 from wedgehog.reports.rows import RunRow, played
 from wedgehog.reports.words import NONE, brief, count, least_money, many, money, seconds
 
@@ -126,8 +126,7 @@ def shares(table: Sequence[RunRow]) -> list[str]:
     """`answered under transient faults: codex 9 of 11, pi 11 of 11`, and the same for permanent faults, by their tags.
 
     A transient fault is gone at the next attempt, so a turn that ends in an error is lost without need. A permanent
-    fault stays, so each further attempt costs money for nothing. First come agents that were edited while they were
-    tested, last the cells whose repeats do not agree.
+    fault stays, so each further attempt costs money for nothing. Last come the cells whose repeats do not agree.
     """
     known = [run for run in table if run.harmed_answered is not None]
     lines = (
@@ -135,7 +134,7 @@ def shares(table: Sequence[RunRow]) -> list[str]:
         ("paid under permanent faults", _of(table, "permanent", _paid)),
     )
     said = [f"{what}: {', '.join(words)}" for what, words in lines if words]
-    return [*edited(table), *said, *_strict(table), *flaky(table)]
+    return [*said, *_strict(table), *flaky(table)]
 
 
 def _answered(runs: Sequence[RunRow]) -> str:

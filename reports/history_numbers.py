@@ -16,7 +16,6 @@ from wedgehog.reports.database_use import database
 from wedgehog.reports.tool_runs import tool_runs
 from wedgehog.reports.words import one_line
 
-HASH_SHOWN = 12
 _SHOWN = ("surfaced", "stopped at its limit")
 """Ends of a turn in which its user saw an error."""
 
@@ -90,14 +89,7 @@ def _columns(history: History) -> dict[str, Any]:
         "answered_turns": answered_turns(history),
         "wasted_usd": wasted_usd(history),
         "prices": " ".join(price_notes(played_ledger(history))),
-        "program": program(history),
     }
-
-
-def program(history: History) -> str:
-    """`/my/agent.py 3f2a9c1d0b7e`: the file that the agent runs, and the first digits of its sha256; else empty."""
-    started = history.first(AgentStarted)
-    return f"{started.entry} {started.entry_hash[:HASH_SHOWN]}" if started and started.entry_hash else ""
 
 
 def times(history: History) -> Iterator[tuple[str, float]]:

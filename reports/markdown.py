@@ -78,7 +78,7 @@ def _below(campaign: StoredCampaign, table: Sequence[RunRow], rows: Sequence[Run
     """What stands below the table."""
     for note in _first((escaped(note) for note in notes(rows)), NOTES, "notes"):
         yield from (note, "")
-    if lines := shares(table):
+    if lines := [*campaign.edited, *shares(table)]:
         yield from _first((f"- {escaped(line)}" for line in lines), SHARES, "such lines")
         yield ""
     if together := list(side_by_side(campaign)):

@@ -1,14 +1,12 @@
 """Repeats with the same result as one row: `pass 3 of 3`, with the largest number of each."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.rows import RunRow
-from wedgehog.reports.words import many, one_line
 
 SPENT = (
     *("paid_calls", "refused_calls", "tokens_billed", "tokens_delivered", "cost_usd", "calls_s"),
@@ -41,15 +39,6 @@ def flaky(rows: Iterable[RunRow]) -> list[str]:
         for (scenario, agent), played in standings.items()
         if {"passed", "failed"} <= set(played)
     ]
-
-
-def edited(rows: Iterable[RunRow]) -> Iterator[str]:
-    """A line for each agent whose file had several texts in this campaign, so that its runs are not of one agent."""
-    texts = Counter((row.agent, *row.program.rsplit(" ", 1)) for row in rows if row.program)
-    for (agent, file), found in grouped(texts, lambda it: it[:2]).items():
-        if len(found) > 1:
-            runs, name = ", ".join(many(texts[it], "run") for it in found), one_line(Path(file).name, 60)
-            yield f"edited while it was tested: {agent}'s {name} had {len(found)} texts ({runs})"
 
 
 def _one(rows: Sequence[RunRow], played: int) -> RunRow:

@@ -66,7 +66,6 @@ class RunRow:
     answered_turns: int | None = None
     wasted_usd: float | None = None
     prices: str = ""
-    program: str = ""
 
 
 _NAMES = tuple(field.name for field in fields(RunRow))

@@ -21,6 +21,11 @@ def programs_of(specs: Iterable[AgentSpec]) -> Mapping[str, str]:
     return {it.entry: it.entry_hash for it in found if it.entry is not None and it.entry_hash is not None}
 
 
+def changed(now: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
+    """The files that have another hash now, or that were not there before; if there are none, those that are gone."""
+    return sorted(dict(now.items() - before.items()) or dict(before.items() - now.items()))
+
+
 def _programs(spec: AgentSpec) -> Iterator[Started]:
     folder = folder_of(spec) or Path("/")
     theirs = os.environ.get("PYTHONPATH", "") if "PYTHONPATH" in spec.inherit_env else ""

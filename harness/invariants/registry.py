@@ -187,4 +187,5 @@ def _in_session(session: str, verdict: Verdict) -> Verdict:
     if verdict.status == "nothing":
         return verdict
     says, because = (f"session {session}: {words}" if words else "" for words in (verdict.says, verdict.because))
-    return replace(verdict, says=says, because=because)
+    more = tuple(replace(it, says=f"session {session}: {it.says}") for it in verdict.more)
+    return replace(verdict, says=says, because=because, more=more)

@@ -1,7 +1,6 @@
 """Retries wait, and a request that can't succeed is not sent again."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from wedgehog.harness.invariants.overload import too_late
@@ -121,17 +120,6 @@ def _hopeless_summaries(same: Sequence[Call]) -> Iterator[Verdict]:
 
 
 def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
-    """The first retry that is too early, with the evidence of all; what only passes is said each time."""
-    found = list(_each_early(history, same))
-    if bad := [it for it in found if it.status == "fail"]:
-        others = len(bad) - 1
-        more = f"; {others} more {'retry' if others == 1 else 'retries'} came too early" if others else ""
-        yield replace(bad[0], says=bad[0].says + more, evidence=tuple(event for it in bad for event in it.evidence))
-    else:
-        yield from found
-
-
-def _each_early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
     for call, refused, again in _again(same):
         if refused.retry_after_s is None or refused.retry_after_s < HASTY_S:
             continue

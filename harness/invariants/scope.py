@@ -11,13 +11,15 @@ from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import TokenAsked, ToolRefused
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, nothing, passed, worst
+from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, Violation, nothing, passed, worst
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 TurnEvent = TypeVar("TurnEvent", TokenAsked, ToolRefused)
 UNAUTHORIZED = 401
 REFUSED_FOR_CONTENT = 400
 REFUSED_FOR_SIZE = 413
+FINDINGS_SHOWN = 10
+"""Besides the first one."""
 REASONS_SHOWN = 4
 """Of a pass with many parts."""
 
@@ -144,7 +146,7 @@ def refused_by_us(calls: Iterable[Call]) -> Call | None:
 
 
 def together(findings: Iterable[Verdict]) -> Verdict:
-    """The first of the worst findings; of passes one pass with all remarks; else nothing, with its reasons."""
+    """The first of the worst findings, with the others; of passes one with all remarks; else nothing, with reasons."""
     given = list(findings)
     found = [finding for finding in given if finding.status != "nothing"]
     if not found:
@@ -156,7 +158,17 @@ def together(findings: Iterable[Verdict]) -> Verdict:
         because = list(dict.fromkeys(finding.because for finding in found if finding.because))
         more = [f"and {len(because) - REASONS_SHOWN} more"] if len(because) > REASONS_SHOWN else []
         return passed("; ".join(says), because="; ".join([*because[:REASONS_SHOWN], *more]))
-    return next(finding for finding in found if finding.status == status)
+    first, *others = (finding for finding in found if finding.status == status)
+    return replace(first, more=_folded([*first.more, *(it for other in others for it in other.violations)]))
+
+
+def _folded(findings: Sequence[Violation]) -> tuple[Violation, ...]:
+    """So many findings as a reader looks at; the others are one, with their evidence."""
+    shown, rest = findings[:FINDINGS_SHOWN], findings[FINDINGS_SHOWN:]
+    if not rest:
+        return tuple(shown)
+    evidence = tuple(dict.fromkeys(event for finding in rest for event in finding.evidence))
+    return (*shown, Violation(f"and {len(rest):,} more", evidence))
 
 
 def short_time(took_s: float) -> str:

@@ -214,10 +214,10 @@ class CampaignStore:
         """What campaign.json says. ValueError: it can't be read."""
         return read_object(self.folder / "campaign.json")
 
-    def describe_again(self, resumed: str) -> None:
-        """Add a time to `resumed` in campaign.json."""
+    def add_facts(self, key: str, *values: str) -> None:
+        """Add values to a list in campaign.json."""
         facts = self.facts()
-        self.describe(facts | {"resumed": [*facts.get("resumed", []), resumed]})
+        self.describe(facts | {key: [*facts.get(key, []), *values]})
 
 
 def safe_name(name: str) -> str:

@@ -19,6 +19,14 @@ WORST_FIRST: tuple[Status, ...] = ("error", "fail", "inconclusive", "pass", "not
 
 
 @dataclass(frozen=True, slots=True)
+class Violation:
+    """One violation of an invariant: its sentence, and the ids of the events that prove it."""
+
+    says: str
+    evidence: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict of one invariant; `says` is one sentence for a person."""
 
@@ -32,6 +40,18 @@ class Verdict:
     """Of a violation: how to fix it."""
     because: str = ""
     """Of a pass: what shows that the invariant holds. It is no remark."""
+    more: tuple[Violation, ...] = ()
+    """Of a violation: what else violates the invariant."""
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """The verdict's own sentence and evidence, then the further ones."""
+        return (Violation(self.says, self.evidence), *self.more)
+
+    @property
+    def all_evidence(self) -> tuple[int, ...]:
+        """The evidence of all its findings, each event once."""
+        return tuple(dict.fromkeys(event for finding in self.violations for event in finding.evidence))
 
     def named(self, name: str) -> "Verdict":
         """The same verdict with the name of its invariant."""

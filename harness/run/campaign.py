@@ -7,13 +7,13 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from wedgehog.harness.agents.missing import check_agents
-from wedgehog.harness.agents.programs import programs_of
+from wedgehog.harness.agents.programs import changed, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import choose_network
@@ -73,6 +73,7 @@ class Campaign:
         """The folder of the agents' folders; the watchdog process removes it if the harness is killed."""
         self._cpu = CpuWatch(self.mark)
         self._told_busy = False
+        self._programs: Mapping[str, str] = {}
         self._simulates = options.world == "sim"
         self._sim: SimPlayer | None = None
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
@@ -94,7 +95,14 @@ class Campaign:
                 self.say(f"stopped at the first failure: {first}")
             finally:
                 await _end(runs + list(self._controls.values()))
+                self._tell_edited()
         return self.judgements
+
+    def _tell_edited(self) -> None:
+        """Name the programs that were edited while the campaign played: not all of its runs are of one text."""
+        now = programs_of(entry.agent for entry in self.entries)
+        if edited := changed(now, self._programs):
+            self.store.add_facts("edited", *edited)
 
     @contextlib.asynccontextmanager
     async def opened(self, agents: Sequence[AgentSpec]) -> AsyncIterator["OpenCampaign"]:
@@ -283,14 +291,15 @@ class Campaign:
         if self._resumed is not None:
             if (planned := self._resumed.plan.network) != network.name:
                 raise ResumeError(f"{self.store.folder}: begun on the network {planned}, and this is {network.name}")
-            self.store.describe_again(resumed=now)
+            self.store.add_facts("resumed", now)
+            self._programs = self._resumed.plan.programs
             self._resumed.clear(self.say)
             return
         it = self.options
         self.store.describe(facts(network.name, it.seed, it.command_line, now) | of_scenarios(self._cells))
         if self.entries:
-            began = hashed(absolute(it.plugins)), programs_of(entry.agent for entry in self.entries)
-            cells = cells_of(self.entries, self._files)
+            self._programs = programs_of(entry.agent for entry in self.entries)
+            began, cells = (hashed(absolute(it.plugins)), self._programs), cells_of(self.entries, self._files)
             plan = Plan(wedgehog_version(), network.name, it.world, it.seed, it.turn_s, *began, cells)
             plan.write(self.store.folder)
 

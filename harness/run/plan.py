@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from wedgehog.harness.agents.programs import programs_of
+from wedgehog.harness.agents.programs import changed, programs_of
 from wedgehog.harness.network.base import NetworkName
 from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.files import write_whole
@@ -133,9 +133,8 @@ def _check(path: str, found: str, planned: str) -> None:
 
 
 def _check_files(found: Mapping[str, str], planned: Mapping[str, str], what: str) -> None:
-    if found != planned:
-        changed = sorted(dict(found.items() - planned.items()) or dict(planned.items() - found.items()))
-        raise ResumeError(f"{', '.join(changed)}: {what} has changed since the campaign began; restore it, or {ANEW}")
+    if names := changed(found, planned):
+        raise ResumeError(f"{', '.join(names)}: {what} has changed since the campaign began; restore it, or {ANEW}")
 
 
 @dataclass(frozen=True)

@@ -168,10 +168,11 @@ class _Spans:
         return getattr(event, "call", None) or 0
 
     def _violated(self, root: _Span) -> None:
-        for verdict in self.run.judgement.verdicts:
-            for number in verdict.evidence if verdict.status in VIOLATING else ():
+        bad = [it for it in self.run.judgement.verdicts if it.status in VIOLATING]
+        for verdict, finding in ((it, one) for it in bad for one in it.violations):
+            for number in finding.evidence:
                 if 0 <= number < len(self.history.events):
-                    says = {"wedgehog.invariant": verdict.name, "wedgehog.says": verdict.says}
+                    says = {"wedgehog.invariant": verdict.name, "wedgehog.says": finding.says}
                     root.add(self.history.events[number].at_s, "wedgehog.violation", says)
 
 

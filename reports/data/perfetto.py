@@ -78,15 +78,16 @@ class _TracedRun:
 
     def violated(self, verdicts: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
         """A moment for each event that violates an invariant."""
-        found = [(event, it) for it in verdicts if it.status in VIOLATING for event in it.evidence]
+        bad = [it for it in verdicts if it.status in VIOLATING]
+        found = [(event, it.name, it.status, one.says) for it in bad for one in it.violations for event in one.evidence]
         if not found:
             return
         thread = self._thread()
         yield _named("thread_name", self.process, thread, VIOLATIONS)
-        for number, it in sorted(found, key=lambda one: one[0]):
+        for number, name, status, says in sorted(found):
             if 0 <= number < len(self.history.events):
-                args = {"says": it.says, "status": it.status, "events": [number]}
-                yield self._moment(self.history.events[number].at_s, thread, it.name, "violation", args)
+                args = {"says": says, "status": status, "events": [number]}
+                yield self._moment(self.history.events[number].at_s, thread, name, "violation", args)
 
     def _thread(self) -> int:
         self.threads += 1

@@ -176,23 +176,23 @@ class _PlayedRun:
         if not self.run.judgement.verdicts:
             return None
         verdicts = sorted(self.run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
-        lines = [
-            line(_INVARIANT, (one.name, status_badge(one.status), _why_and_fix(one), self._evidence(one)))
-            for one in verdicts
-            if one.status in VIOLATING
-        ]
+        lines = [row for one in verdicts if one.status in VIOLATING for row in self._violations(one)]
         table = html_table(_INVARIANT, lines, class_="stacked") if lines else None
         held = [with_reason(one, self.history) for one in verdicts if one.status == "pass"]
         rest = [with_reason(one, self.history) for one in verdicts if one.status == "nothing"]
         return _titled("Invariants", table, _named("Passed", held), _named("Nothing to judge", rest))
 
-    def _found(self, verdict: Verdict) -> list[Event]:
-        events = self.history.events
-        return [events[i] for i in verdict.evidence if 0 <= i < len(events)]
+    def _violations(self, verdict: Verdict) -> Iterator[Markup]:
+        """A row with the name and the fix, and one for each further finding."""
+        evidence = self._evidence(verdict.evidence)
+        yield line(_INVARIANT, (verdict.name, status_badge(verdict.status), _why_and_fix(verdict), evidence))
+        for finding in verdict.more:
+            yield line(_INVARIANT, ("", "", finding.says, self._evidence(finding.evidence)))
 
-    def _evidence(self, verdict: Verdict) -> Markup:
-        """The events that prove a verdict, each linked to the list; the end of a long list is folded."""
-        found = self._found(verdict)
+    def _evidence(self, ids: Sequence[int]) -> Markup:
+        """The events that prove a finding, each linked to the list; the end of a long list is folded."""
+        events = self.history.events
+        found = [events[i] for i in ids if 0 <= i < len(events)]
         shown = self._links(found[:EVIDENCE_SHOWN])
         if len(found) <= EVIDENCE_SHOWN:
             return shown
@@ -246,9 +246,8 @@ class _PlayedRun:
     @cached_property
     def linked(self) -> frozenset[int]:
         """The events to which the table of invariants links."""
-        return frozenset(
-            event.id for one in self.run.judgement.verdicts for event in self._found(one)[:EVIDENCE_LINKED]
-        )
+        findings = (finding for one in self.run.judgement.verdicts for finding in one.violations)
+        return frozenset(event for finding in findings for event in finding.evidence[:EVIDENCE_LINKED])
 
     def _timeline(self) -> Markup | None:
         judged, bad = self.run.judgement, frozenset(self.violating)

@@ -114,7 +114,7 @@ class Tables(Printer):
             self.say(f"database of {scenario}: {said}", "dim")
 
     def _shares(self) -> None:
-        lines = shares(self.rows)
+        lines = [*self.campaign.edited, *shares(self.rows)]
         if lines:
             self.console.print()
         for line in lines:

@@ -59,16 +59,7 @@ class Telling:
         self.clock.s += seconds
         return self
 
-    def start(
-        self,
-        scenario: str,
-        agent: str,
-        *,
-        ready_s: float = 0.0,
-        entry: str = "agent.py",
-        entry_hash: str = "9b1f0e6c2d7a4e55",
-        **more: Any,
-    ) -> None:
+    def start(self, scenario: str, agent: str, *, ready_s: float = 0.0, **more: Any) -> None:
         started = self.clock.wall().isoformat()
         more = {"network": "toxiproxy", "time_scale": 1.0} | more
         self.history.add(RunStarted(scenario=scenario, agent=agent, started=started, **more))
@@ -76,8 +67,8 @@ class Telling:
             AgentStarted(
                 argv=("python", "agent.py", "--fixes", "none", "--message", "List the files"),
                 executable="/usr/bin/python3.11",
-                entry=entry,
-                entry_hash=entry_hash,
+                entry="agent.py",
+                entry_hash="9b1f0e6c2d7a4e55",
                 version="1.4.2",
                 pid=4711,
                 ready_s=ready_s,

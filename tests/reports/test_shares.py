@@ -177,25 +177,3 @@ def test_programs_read_why_and_what_became_of_it(campaign: Campaign):
     wanted = ("says", "skipped", "tags", "harmed_answered")
     assert [played[key] for key in wanted] == ["it said nothing", "", "stall;transient", False]
     assert [unplayed[key] for key in wanted] == [*skipped.values(), "stall;transient", None]
-
-
-def test_an_agent_that_was_edited_while_it_was_tested_is_named(campaign: Campaign):
-    """Its runs are not of one agent. Two agents may have one name: each incident has a `buggy`."""
-    for agent, texts in (("mine", "abb"), ("yours", "ccc")):
-        for repeat, text in enumerate(texts, start=1):
-
-            def tell(telling: Telling, text: str = text) -> None:
-                telling.start("plain", "any", entry_hash=text * 64)
-                telling.answered(1)
-
-            campaign.run(judgement("plain", agent, repeat=repeat), tell)
-    for number, entry in enumerate(("/one/agent.py", "/other/agent.py")):
-
-        def starts(telling: Telling, entry: str = entry, text: str = str(number)) -> None:
-            telling.start("plain", "any", entry=entry, entry_hash=text * 64)
-            telling.answered(1)
-
-        campaign.run(judgement(f"plain-{number}", "buggy"), starts)
-    campaign.describe(tags={})
-    said = shares(table(load(campaign.folder)))
-    assert said == ["edited while it was tested: mine's agent.py had 2 texts (1 run, 2 runs)"]

@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from wedgehog.harness.agents.spec_keys import Timeout
+from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import HungUp, ReplyStarted, RequestArrived, RequestRefused
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
@@ -248,6 +249,29 @@ def test_in_the_page_evidence_leads_to_its_event_and_its_place(campaign: Campaig
     item = re.search(rf'<li id="run-1-e{refusal.id}" class="violating">.*?</li>', page)
     assert item and "evidence against tool_call_pairing" in re.sub("<[^>]+>", "", item[0])
     assert f'href="#run-1-p{refusal.id}"' in item[0] and f'id="run-1-p{refusal.id}"' in page
+
+
+def test_in_the_page_each_finding_has_its_sentence_and_its_evidence(campaign: Campaign):
+    """Two turns that are late are two violations: both are said, linked and marked."""
+    history = _told(dangling)
+    first, second = list(history.of(RequestArrived))[:2]
+    verdict = together([fail("turn 1 is late", [first]), fail("turn 2 is late", [second])]).named("turn_deadline")
+    campaign.run(judgement("x", "a", "fail", violated=("turn_deadline",), verdicts=(verdict,)), dangling)
+    write_folder(campaign.folder)
+    page = (campaign.folder / "report.html").read_text(encoding="utf-8")
+    for says, event in (("turn 1 is late", first), ("turn 2 is late", second)):
+        row = next(row for row in re.findall("<tr>.*?</tr>", page) if says in row)
+        assert f'<a href="#run-1-e{event.id}">#{event.id} request arrived' in row
+        assert f'<li id="run-1-e{event.id}" class="violating">' in page
+
+
+def test_of_many_findings_ten_have_a_sentence_and_all_have_their_evidence():
+    """A storm of breaches is not a page of sentences."""
+    events = [Event(id=number) for number in range(40)]
+    verdict = together(fail(f"breach {event.id}", [event]) for event in events)
+    assert verdict.says == "breach 0" and verdict.evidence == (0,)
+    assert [it.says for it in verdict.more] == [*(f"breach {number}" for number in range(1, 11)), "and 29 more"]
+    assert verdict.all_evidence == tuple(range(40))
 
 
 def test_in_the_page_each_piece_of_evidence_has_a_link_to_its_event(campaign: Campaign):

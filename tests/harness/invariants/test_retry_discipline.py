@@ -224,8 +224,8 @@ def test_a_pass_tells_retries_after_a_time_out_of_the_agents_own_from_none():
     assert never.because == "turn 1: 1 of 1 requests failed; no body was sent again"
 
 
-def test_every_early_retry_is_evidence_and_the_first_one_is_the_sentence():
-    """A reader of the page sees each of them marked."""
+def test_every_early_retry_is_a_finding_with_its_evidence():
+    """A reader of the page sees each of them marked, and its sentence."""
     tell = HistoryBuilder()
     tell.message()
     for _ in range(2):
@@ -234,7 +234,7 @@ def test_every_early_retry_is_evidence_and_the_first_one_is_the_sentence():
     tell.answer_step(1)
     history = tell.end().seal()
     verdict = check("retry_discipline", history)
-    early = [call.arrived.id for call in history.calls if call.number in (2, 3)]
-    asked = "Retry-After asked for 20.00 s; 1 more retry came too early"
-    assert verdict.says == f"request 1 was sent again after 1.00 s, {asked}"
-    assert set(early) < set(verdict.evidence) and len(verdict.evidence) == 4
+    again = [call.arrived.id for call in history.calls if call.number in (2, 3)]
+    assert [it.says.partition(" was")[0] for it in verdict.violations] == ["request 1", "request 2"]
+    assert [it.evidence[-1] for it in verdict.violations] == again
+    assert verdict.all_evidence == (*verdict.evidence, *verdict.more[0].evidence)

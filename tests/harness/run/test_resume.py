@@ -25,6 +25,7 @@ from wedgehog.harness.run.campaign_options import NoProgress, Options
 from wedgehog.harness.run.plan import take_up
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.scenario.scenario_file import load_scenario
+from wedgehog.reports.campaign_folder import load
 
 AGENT = """\
 import aiohttp
@@ -137,6 +138,29 @@ def test_a_run_whose_files_a_crash_of_the_machine_destroyed_is_played_again(fold
     """An empty file is what a power failure leaves of one that was just written."""
     (folder / "well" / "mine" / name).write_text(text)
     assert [judged.repeat for judged in take_up(folder).finished.values()] == [2]
+
+
+class Edits(NoProgress):
+    """Edits the agent when the first run has ended."""
+
+    def __init__(self, agent: Path) -> None:
+        self.agent = agent
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        if judgement is not None:
+            self.agent.write_text(f"{AGENT}# edited")
+
+
+def test_an_agent_that_is_edited_while_it_is_tested_is_named(tmp_path: Path):
+    """Not all runs are of one text. A campaign without an edit says nothing."""
+    place = files(tmp_path / "files")
+    entry = Entry(load_scenario(place / "well.yaml"), load_spec(place / "mine.yaml"))
+    for progress, edited in ((Edits(place / "agent.py"), [str(place / "agent.py")]), (NoProgress(), None)):
+        campaign = Campaign([entry], Options(tmp_path / "runs", world="sim"), progress, lambda line: None)
+        asyncio.run(campaign.play())
+        assert campaign.store.facts().get("edited") == edited
+        said = [f"edited while it was tested: {name}; not all runs are of one text" for name in edited or ()]
+        assert load(campaign.store.folder).edited == said
 
 
 # ---- mistakes
