@@ -19,13 +19,14 @@ def whole_call_runs(history: History) -> Iterator[Verdict]:
     An agent that keeps the half arguments, and puts the whole ones behind them, can read neither; nor can one that
     takes an empty field of a later piece for a new call. The model is then told that its call was wrong, though it was
     right. Judged by the command's own beacon, where another call of the same tool ran in this run, and no other call of
-    the reply: an agent may run one call of a reply, and say so of the others.
+    the reply: an agent may run one call of a reply, and say so of the others. A turn in which
+    another message came is not judged, since an agent may leave its calls out for that.
 
     Fix: Begin each try with empty buffers: no text, no tool calls, no arguments of the try before it. Find the call to
     which a piece belongs by its index, and let an empty field of a later piece change nothing.
     """
     for turn in history.turns:
-        if over(turn) is None:
+        if over(turn) is None and not history.beside(turn):
             yield from _judge(history, turn)
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from wedgehog.fake_llm.dialects.openai_chat.wire import OPENAI_CHAT
 from wedgehog.fake_llm.observer import RequestSeen
 from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, Usage
+from wedgehog.fake_llm.request import Request
 
 RICH = Reply((Thinking("Hm hm."), Text("Let me look."), ToolCall("shell", {"command": "ls"}, id="1x2x1")))
 USER = {"role": "user", "content": "go"}
@@ -299,3 +301,14 @@ async def test_a_request_is_read_into_one_view(open_llm: Any, ask: Any, recorder
     assert conversation.messages[2].tool_calls[0].name == "shell"
     assert conversation.messages[3].tool_results[0].call_id == "a"
     assert (conversation.tools[0].name, conversation.schema, conversation.max_tokens) == ("shell", schema, 5)
+
+
+@pytest.mark.parametrize(
+    ("sent", "seen"),
+    [({"reasoning_content": "Hm."}, ("Hm.",)), ({"reasoning_content": None, "reasoning": ""}, ("",)), ({}, ())],
+)
+async def test_thoughts_that_come_back_are_read_in_both_fields(sent: dict[str, Any], seen: tuple[str, ...]) -> None:
+    """Empty ones too: an agent may say that there were none."""
+    body = {"model": "m", "messages": [USER, {**calling("a"), **sent}, answering("a")]}
+    conversation = OPENAI_CHAT.parse(Request(1, "POST", "/v1/chat/completions", {}, b"", body))
+    assert conversation.messages[1].thoughts == seen

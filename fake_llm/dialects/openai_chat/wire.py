@@ -207,8 +207,7 @@ def _seen(message: dict[str, Any]) -> Message:
         return Message("tool", tool_results=(result,), images=images)
     if role == "assistant":
         calls = (mapped(call) for call in listed(message.get("tool_calls")))
-        thought = message.get("reasoning_content") or message.get("reasoning")
-        thoughts = (thought,) if isinstance(thought, str) else ()
+        thoughts = tuple(it for it in map(message.get, ("reasoning_content", "reasoning")) if isinstance(it, str))[:1]
         return Message("assistant", text, tuple(_call(call) for call in calls), thoughts=thoughts)
     return Message("system" if role == "system" else "user", text, images=images)
 

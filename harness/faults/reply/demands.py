@@ -74,7 +74,8 @@ def _has_a_nameless_call(messages: Sequence[Message]) -> bool:
 
 
 def _has_no_thoughts(messages: Sequence[Message]) -> bool:
-    return any(message.tool_calls and not any(message.thoughts) for message in messages)
+    """Whether a call lacks them. Empty ones are enough: whether such a provider refuses those is not known."""
+    return any(message.tool_calls and not message.thoughts for message in messages)
 
 
 def _says_nothing(messages: Sequence[Message]) -> bool:

@@ -28,6 +28,7 @@ def called(arguments: str) -> tuple[Message, Message]:
         ("arguments", (USER, *called('{"command": "ec')), (USER, *called('{"command": "echo"}'))),
         ("arguments", (USER, *called("[1]")), (USER, MODEL, USER)),
         ("thoughts", (USER, *called("{}")), (USER, replace(called("{}")[0], thoughts=("Hm.",)), called("{}")[1])),
+        ("thoughts", (USER, *called("{}")), (USER, replace(called("{}")[0], thoughts=("",)), called("{}")[1])),
         ("content", (USER, Message("assistant", " "), USER), (USER, *called("{}"), USER)),
         ("content", (USER, Message("assistant"), USER), (USER, MODEL, USER)),
     ],

@@ -67,6 +67,22 @@ def test_what_may_have_another_reason_is_not_judged(more: dict[str, bool]):
     assert _judged(**more).status == "nothing"
 
 
+def test_a_second_message_may_keep_a_call_from_running():
+    """The agent turns to it, and says so in the result."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    carried = [tell.runs(token)]
+    tell.cut(tell.ask(2, results=carried), tools=[False])
+    (again,) = tell.reply(tell.ask(2, results=carried), tools=[True])
+    tell.message()
+    tell.goes_on(1)
+    skipped = result(again, is_error=True, printed=False)
+    tell.reply(tell.ask(3, results=[*carried, skipped]), f"Done {tell.nonce}")
+    tell.end().goes_on(2)
+    assert check("whole_call_runs", tell.end().seal()).status == "nothing"
+
+
 def test_an_agent_that_runs_one_call_of_a_reply_may_leave_out_another_one_that_broke_off():
     """It runs the first, and says of the second that it did not run."""
     tell = HistoryBuilder()
