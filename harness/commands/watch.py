@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -34,14 +34,18 @@ def watch(words: Iterable[str], out: Path) -> NoReturn:
     """Run this command again and again, each time in a new process; Ctrl-C ends it with code 130."""
     folders = folders_of(words)
     command = [sys.executable, "-P", "-m", "wedgehog", *(word for word in sys.argv[1:] if word != FLAG)]
+    written: list[Path] = []
     try:
         while True:
             before = times(folders, out)
             _play(command)
             after = times(folders, out)
-            _say_written(changes(before, after))
-            err.print("wedgehog: waiting for a change of a file (Ctrl-C ends)", markup=False)
-            changed = first_change(after, lambda: times(folders, out))
+            earlier, written = written, changes(before, after)
+            changed = edits(written, before, after, earlier)
+            if not changed:
+                _say_written(written)
+                err.print("wedgehog: waiting for a change of a file (Ctrl-C ends)", markup=False)
+                changed = first_change(after, lambda: times(folders, out))
             err.print(f"wedgehog: changed: {_named(changed)}", markup=False, soft_wrap=True)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
@@ -72,6 +76,14 @@ def changes(before: Times, now: Times) -> list[Path]:
     return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
 
 
+def edits(written: Iterable[Path], before: Times, after: Times, earlier: Collection[Path]) -> list[Path]:
+    """Return the files written during a run that a person may have edited.
+
+    An agent may write any file: one that is new or gone, or that the run before has written too, is taken as its own.
+    """
+    return [path for path in written if path in before and path in after and path not in earlier]
+
+
 def source_files(folder: Path, out: Path | None = None) -> Iterator[Path]:
     """Yield the files below a folder that people edit; the folder `out`, campaigns and environments are left out."""
     for place, folders, names in os.walk(folder):
@@ -100,7 +112,7 @@ def _play(command: list[str]) -> None:
 
 
 def _say_written(paths: list[Path]) -> None:
-    """Name what was written during a run: only later changes count, because an agent may write any file in its run."""
+    """Name what was written during a run and is taken as the agent's."""
     if paths:
         said = f"changed during the run: {_named(paths)} (if this was your edit, save the file again)"
         err.print(f"wedgehog: {said}", markup=False, soft_wrap=True)

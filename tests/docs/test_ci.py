@@ -1,6 +1,8 @@
 """The GitHub Action and the GitLab job: their scripts are run, with a wedgehog and a gh that write down their words."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -118,6 +120,24 @@ def test_one_comment_is_written_and_then_changed(machine: Machine, found: str, a
     assert f"{asked}|" in machine.calls.read_text().splitlines()[-1]
 
 
+def test_a_comment_of_somebody_else_is_not_changed(machine: Machine):
+    """The author of a pull request could write the mark first, and later edit the comment to look green."""
+    if shutil.which("jq") is None:
+        pytest.skip("no jq, which is a part of gh")
+    mark = "<!-- wedgehog: n -->"
+    authors = ((7, "stranger"), (8, "github-actions[bot]"))
+    listed = json.dumps([{"id": number, "body": mark, "user": {"login": who}} for number, who in authors])
+    (machine.folder / "listed.json").write_text(listed)
+    lists = (
+        """case "$*" in *graphql*) echo "github-actions[bot]";; *--paginate*) jq -r "${@: -1}" listed.json;; esac\n"""
+    )
+    machine.program("bin/gh", f"{STUB}{lists}")
+    (machine.folder / "wedgehog-comment.md").write_text(f"{mark}\n")
+    ran = machine.run(step("Comment")["run"], PULL="5", REPOSITORY="o/r")
+    assert ran.returncode == 0, ran.stderr
+    assert "issues/comments/8|" in machine.calls.read_text().splitlines()[-1]
+
+
 def test_a_comment_that_is_not_allowed_fails_nothing(machine: Machine):
     """A fork's token may not write: a warning. Comments that cannot be listed do not lead to a second one."""
     machine.program("bin/gh", f"{STUB}exit 1\n")
@@ -158,8 +178,9 @@ def test_the_gitlab_job_plays_and_keeps_the_result(machine: Machine):
     job = yaml.safe_load((ROOT / "docs" / "ci" / "gitlab.yml").read_text())["wedgehog"]
     machine.program(".wedgehog/bin/wedgehog", WEDGEHOG)
     words = {key: value for key, value in job["variables"].items() if key.startswith("WEDGEHOG_")}
+    words["WEDGEHOG_BASELINE"] = "my baseline.yaml"
     without = machine.run("\n".join(job["script"][2:]), **words)
-    assert "wedgehog-baseline.yaml does not exist, so the gate is off" in without.stderr
+    assert "my baseline.yaml does not exist, so the gate is off" in without.stderr
     assert "--baseline" not in machine.calls.read_text()
     machine.calls.unlink()
     (machine.folder / words["WEDGEHOG_BASELINE"]).touch()
@@ -167,7 +188,7 @@ def test_the_gitlab_job_plays_and_keeps_the_result(machine: Machine):
     assert refused.returncode == 2 and "set WEDGEHOG_SOURCE" in refused.stderr
     assert machine.run(job["script"][0], WEDGEHOG_SOURCE=".").returncode == 0
     assert machine.run("\n".join(job["script"][2:]), **words).returncode == 3
-    played = "run|--agent|my-agent.yaml|--repeat|3|--out|runs|--baseline|wedgehog-baseline.yaml|"
+    played = "run|--agent|my-agent.yaml|--repeat|3|--out|runs|--baseline|my baseline.yaml|"
     assert machine.calls.read_text().strip() == played
     assert machine.run("\n".join(job["after_script"])).returncode == 0
     assert (machine.folder / "wedgehog.xml").read_text() == "<gate/>\n"

@@ -104,6 +104,38 @@ def test_what_a_run_writes_is_no_edit(
     assert "changed: agent.py, later/memory.md, later/notes/1.txt\n" in said
 
 
+@pytest.mark.parametrize(
+    ("writes", "plays"),
+    [
+        pytest.param([["agent.py"], []], 2, id="an edit during a run"),
+        pytest.param([["agent.py"], ["agent.py"], ["agent.py"]], 2, id="a file that each run writes"),
+        pytest.param([["new1.md"], ["new2.md"]], 1, id="a new file of each run"),
+        pytest.param([["agent.py"], ["tools.py"], []], 3, id="an edit of another file during the next run"),
+    ],
+)
+def test_an_edit_during_a_run_is_played(
+    project: Path, writes: list[list[str]], plays: int, monkeypatch: pytest.MonkeyPatch
+):
+    """Once more at most if it was the agent that wrote: what two runs wrote is no edit."""
+    (project / "tools.py").touch()
+    played: list[int] = []
+
+    def play(_: list[str]) -> None:
+        for name in writes[len(played)]:
+            (project / name).write_text(name)
+            os.utime(project / name, ns=(1, len(played)))
+        played.append(1)
+
+    def waits(*_: object) -> list[Path]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching, "_play", play)
+    monkeypatch.setattr(watching, "first_change", waits)
+    with pytest.raises(typer.Exit):
+        watching.watch([], project / "out")
+    assert len(played) == plays
+
+
 def test_the_command_plays_again_and_ends_with_ctrl_c(project: Path):
     command = [sys.executable, "-m", "wedgehog", "run", "nothing.yaml", "--watch"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as watching:
