@@ -45,7 +45,8 @@ def watch(words: Iterable[str], out: Path) -> NoReturn:
             if not changed:
                 _say_written(written)
                 err.print("wedgehog: waiting for a change of a file (Ctrl-C ends)", markup=False)
-                changed = first_change(after, lambda: times(folders, out))
+                kept = _without(after, written, earlier)
+                changed = first_change(kept, lambda: _without(times(folders, out), written, earlier))
             err.print(f"wedgehog: changed: {_named(changed)}", markup=False, soft_wrap=True)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
@@ -82,6 +83,11 @@ def edits(written: Iterable[Path], before: Times, after: Times, earlier: Collect
     An agent may write any file: one that is new or gone, or that the run before has written too, is taken as its own.
     """
     return [path for path in written if path in before and path in after and path not in earlier]
+
+
+def _without(found: Times, written: Collection[Path], earlier: Collection[Path]) -> Times:
+    """The times without those of files that two runs in a row have written, such as a log of this very output."""
+    return {path: at for path, at in found.items() if path not in written or path not in earlier}
 
 
 def source_files(folder: Path, out: Path | None = None) -> Iterator[Path]:

@@ -25,7 +25,7 @@ from pydantic import BeforeValidator, Field
 
 from wedgehog.harness.faults.parameters import Parameter, Seconds, ValueType, accept
 from wedgehog.harness.invariants.overload import counted
-from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.invariants.scope import folded, together
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Level, Verdict, error
@@ -151,7 +151,7 @@ def check(name: str, history: History, **parameters: Any) -> Verdict:
     """The verdict of one invariant on a sealed history; a check that crashes says `error`. Errors: InvariantError."""
     found = _checked(name, history, **parameters)
     if found.status == "fail":
-        return replace(found, fix=find(name).fix)
+        return replace(folded(found), fix=find(name).fix)
     return replace(found, because=find(name).doc) if found.status == "pass" and not found.because else found
 
 

@@ -18,8 +18,10 @@ TurnEvent = TypeVar("TurnEvent", TokenAsked, ToolRefused)
 UNAUTHORIZED = 401
 REFUSED_FOR_CONTENT = 400
 REFUSED_FOR_SIZE = 413
-FINDINGS_SHOWN = 10
-"""Besides the first one."""
+ALIKE_SHOWN = 3
+"""Of violations whose sentences differ only in numbers."""
+_NUMBER = re.compile(r"\d+([.,]\d+)*")
+_OF_SESSION = re.compile(r"session [^:]+: ")
 REASONS_SHOWN = 4
 """Of a pass with many parts."""
 
@@ -159,16 +161,25 @@ def together(findings: Iterable[Verdict]) -> Verdict:
         more = [f"and {len(because) - REASONS_SHOWN} more"] if len(because) > REASONS_SHOWN else []
         return passed("; ".join(says), because="; ".join([*because[:REASONS_SHOWN], *more]))
     first, *others = (finding for finding in found if finding.status == status)
-    return replace(first, more=_folded([*first.more, *(it for other in others for it in other.violations)]))
+    return replace(first, more=(*first.more, *(it for other in others for it in other.violations)))
 
 
-def _folded(findings: Sequence[Violation]) -> tuple[Violation, ...]:
-    """So many findings as a reader looks at; the others are one, with their evidence."""
-    shown, rest = findings[:FINDINGS_SHOWN], findings[FINDINGS_SHOWN:]
+def folded(verdict: Verdict) -> Verdict:
+    """The verdict with the first violations of each kind, and the others of that kind as one, with their evidence."""
+    kinds: dict[str, list[Violation]] = {}
+    for violation in verdict.violations:
+        kinds.setdefault(_NUMBER.sub("#", violation.says), []).append(violation)
+    _first, *more = (it for alike in kinds.values() for it in _few(alike))
+    return replace(verdict, more=tuple(more))
+
+
+def _few(alike: Sequence[Violation]) -> list[Violation]:
+    shown, rest = list(alike[:ALIKE_SHOWN]), alike[ALIKE_SHOWN:]
     if not rest:
-        return tuple(shown)
-    evidence = tuple(dict.fromkeys(event for finding in rest for event in finding.evidence))
-    return (*shown, Violation(f"and {len(rest):,} more", evidence))
+        return shown
+    evidence = tuple(dict.fromkeys(event for violation in rest for event in violation.evidence))
+    session = _OF_SESSION.match(rest[0].says)
+    return [*shown, Violation(f"{session[0] if session else ''}and {len(rest):,} more like it", evidence)]
 
 
 def short_time(took_s: float) -> str:

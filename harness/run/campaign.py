@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.missing import check_agents
 from wedgehog.harness.agents.programs import changed, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
@@ -100,9 +101,10 @@ class Campaign:
 
     def _tell_edited(self) -> None:
         """Name the programs that were edited while the campaign played: not all of its runs are of one text."""
-        now = programs_of(entry.agent for entry in self.entries)
-        if edited := changed(now, self._programs):
-            self.store.add_facts("edited", *edited)
+        with contextlib.suppress(AgentError):  # one whose file is gone has no text to compare
+            now = programs_of(entry.agent for entry in self.entries)
+            if edited := changed(now, self._programs):
+                self.store.add_facts("edited", *edited)
 
     @contextlib.asynccontextmanager
     async def opened(self, agents: Sequence[AgentSpec]) -> AsyncIterator["OpenCampaign"]:

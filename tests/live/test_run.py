@@ -115,7 +115,7 @@ def test_what_is_wrong_with_an_agent_is_said_in_words_that_help(wedgehog: Any, t
     missing = agent("missing", command=["no-such-program-here", "{message}"])
     ran = wedgehog("run", told("well"), "--agent", missing)
     assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
-    assert "missing.yaml: command: there is no program 'no-such-program-here' in " in ran.stderr
+    assert "missing.yaml:1: command: there is no program 'no-such-program-here' in " in ran.stderr
     specs = [
         agent("idle", code="print('I would rather not.')"),
         agent("crashes", code="raise RuntimeError('my hat is gone')"),
@@ -132,10 +132,13 @@ def test_what_is_wrong_with_an_agent_is_said_in_words_that_help(wedgehog: Any, t
     assert "Traceback (most recent call last)" not in ran.stderr
 
 
+TURN = "  - user: Hi.\n    model: [{text: Hello}]\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("bad.yaml", "name: bad\nwhy: w\nturms: []\n", "bad.yaml:3: unknown key 'turms' (did you mean 'turns'?)"),
+        ("bad.yaml", f"name: bad\nwhy: w\nturms:\n{TURN}", "bad.yaml:3: unknown key 'turms' (did you mean 'turns'?)"),
         ("mine.yaml", "name: mine\nwire: anthropic\ncommand: 7\n", "mine.yaml:3: "),
         ("mine.yaml", None, "mine.yaml: no such file"),
     ],

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from wedgehog.harness.agents.spec_keys import Timeout
-from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.invariants.scope import folded, together
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import HungUp, ReplyStarted, RequestArrived, RequestRefused
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
@@ -265,13 +265,16 @@ def test_in_the_page_each_finding_has_its_sentence_and_its_evidence(campaign: Ca
         assert f'<li id="run-1-e{event.id}" class="violating">' in page
 
 
-def test_of_many_findings_ten_have_a_sentence_and_all_have_their_evidence():
-    """A storm of breaches is not a page of sentences."""
-    events = [Event(id=number) for number in range(40)]
-    verdict = together(fail(f"breach {event.id}", [event]) for event in events)
+def test_of_many_violations_some_of_each_kind_have_a_sentence_and_all_have_their_evidence():
+    """A storm of breaches is not a page of sentences, and hides no other kind."""
+    events = [Event(id=number) for number in range(42)]
+    found = [fail(f"breach {event.id}", [event]) for event in events[:40]]
+    found += [fail("another kind", [events[40]]), fail("session bob: breach 1", [events[41]])]
+    verdict = folded(together(found))
     assert verdict.says == "breach 0" and verdict.evidence == (0,)
-    assert [it.says for it in verdict.more] == [*(f"breach {number}" for number in range(1, 11)), "and 29 more"]
-    assert verdict.all_evidence == tuple(range(40))
+    alike = ["breach 1", "breach 2", "and 37 more like it"]
+    assert [it.says for it in verdict.more] == [*alike, "another kind", "session bob: breach 1"]
+    assert verdict.all_evidence == tuple(range(42))
 
 
 def test_in_the_page_each_piece_of_evidence_has_a_link_to_its_event(campaign: Campaign):

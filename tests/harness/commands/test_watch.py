@@ -136,6 +136,27 @@ def test_an_edit_during_a_run_is_played(
     assert len(played) == plays
 
 
+def test_a_log_of_its_own_output_is_no_edit(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """`wedgehog run --watch | tee log.txt` writes it during a run, and when the command says that it waits."""
+    log, waits = project / "log.txt", []
+    log.touch()
+
+    def logged(_: object = None) -> None:
+        with log.open("a") as file:
+            file.write("wedgehog: …\n")
+
+    def waited(before: Times, look: Callable[[], Times]) -> list[Path]:
+        logged()
+        waits.append(look() == before)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watching, "_play", logged)
+    monkeypatch.setattr(watching, "first_change", waited)
+    with pytest.raises(typer.Exit):
+        watching.watch([], project / "out")
+    assert waits == [True]
+
+
 def test_the_command_plays_again_and_ends_with_ctrl_c(project: Path):
     command = [sys.executable, "-m", "wedgehog", "run", "nothing.yaml", "--watch"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, process_group=0) as watching:

@@ -1,11 +1,15 @@
 """An agent whose database fails does not answer as if its user had said nothing before."""
 
+from dataclasses import replace
+
 import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
+
+CUT = FaultFired(fault=0, name="cut", link="tcp:db", turn=2, step=None, attempt=None, call=None, proof="x")
 
 
 def played(
@@ -20,7 +24,7 @@ def played(
     tell = HistoryBuilder()
     for number, carried in enumerate(sees, start=1):
         tell.message()
-        fired = FaultFired(fault=0, name="cut", link=link, turn=2, step=None, attempt=None, call=None, proof="x")
+        fired = replace(CUT, link=link)
         struck = number == 2
         if struck and not after:
             tell.add(fired)
@@ -40,9 +44,20 @@ def test_an_answer_as_if_nothing_had_been_said_before_fails():
         found = check("memory_loss_told", played([1], [2], later))
         assert found.status == "fail"
         assert found.says == (
-            "turn 2: after cut on tcp:db, request 2 carries none of the earlier turns, "
+            "turn 2: request 2 carries nothing of turn 1, which was answered; cut struck tcp:db, "
             "and nothing in the output says so"
         )
+
+
+def test_a_turn_that_is_not_stored_fails_at_the_next_message():
+    """A failed write that the agent ignores: turn 3 knows turn 1 and not turn 2."""
+    found = check("memory_loss_told", played([1], None, [1, 3], None, after=True))
+    assert found.status == "fail" and found.says.startswith("turn 3: request 3 carries nothing of turn 2, which was")
+
+
+def test_a_fault_that_is_proved_after_the_request_counts():
+    """The bytes of a connection that was cut are counted when it has ended."""
+    assert check("memory_loss_told", played([1], [2], None, after=True)).status == "fail"
 
 
 @pytest.mark.parametrize(
@@ -50,17 +65,34 @@ def test_an_answer_as_if_nothing_had_been_said_before_fails():
     [
         (played([1], None, None), "pass"),
         (played([1], [2], None, says="(the memory is unavailable)"), "nothing"),
-        (played([1], [2], None, says="I cannot see what we said."), "nothing"),
+        (played([1], [2], None, says="I lost track of our conversation, so I start from scratch."), "nothing"),
+        (played([1], [2], None, says="Ich weiß nicht mehr, worüber wir gesprochen haben."), "nothing"),
+        (played([1], None, [1, 3], None, says="(not saved)"), "pass"),
         (played([1], [2], None, stderr="Error: timeout"), "nothing"),
         (played([1], [2], [3]), "nothing"),
         (played([1], [1, 2], [2, 3]), "pass"),
         (played([1], [2], None, link="llm"), "nothing"),
-        (played([1], [2], None, after=True), "nothing"),
         (played([1], [2], None, beside=True), "nothing"),
         (played([1], [], None), "nothing"),
     ],
-    ids=["retry or cache", "note", "words", "logged", "one turn", "window", "model", "too late", "summary", "no words"],
+    ids=[
+        *("retry or cache", "note", "words", "another language", "not saved", "logged", "one turn", "window", "model"),
+        *("summary", "no words"),
+    ],
 )
 def test_agents_that_tell_or_keep_their_memory_or_have_none_do_not_fail(history: History, status: str):
     """A window, a summary and an agent without a memory drop turns on purpose."""
     assert check("memory_loss_told", history).status == status
+
+
+def test_words_that_stand_in_each_output_say_nothing_of_the_loss():
+    """The keys of JSON lines, a banner, an id."""
+    lines = [f'{{"session_id": "3fa85f64-{number}", "done": true}}' for number in range(3)]
+    tell = HistoryBuilder()
+    for number, line in enumerate(lines, start=1):
+        tell.message()
+        if number == 2:
+            tell.add(CUT)
+        tell.reply(tell.ask(1, sees=[2] if number == 2 else None), f"Done {tell.nonce}")
+        tell.end(f"Done {tell.nonce}", stderr=line)
+    assert check("memory_loss_told", tell.seal()).status == "fail"
