@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -45,8 +46,8 @@ def watch(words: Iterable[str], out: Path) -> NoReturn:
             if not changed:
                 _say_written(written)
                 err.print("wedgehog: waiting for a change of a file (Ctrl-C ends)", markup=False)
-                kept = _without(after, written, earlier)
-                changed = first_change(kept, lambda: _without(times(folders, out), written, earlier))
+                ours = frozenset(written).intersection(earlier)
+                changed = first_change(_without(ours, after), partial(_look, folders, out, ours))
             err.print(f"wedgehog: changed: {_named(changed)}", markup=False, soft_wrap=True)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
@@ -85,9 +86,13 @@ def edits(written: Iterable[Path], before: Times, after: Times, earlier: Collect
     return [path for path in written if path in before and path in after and path not in earlier]
 
 
-def _without(found: Times, written: Collection[Path], earlier: Collection[Path]) -> Times:
+def _look(folders: Iterable[Path], out: Path, ours: Collection[Path]) -> Times:
+    return _without(ours, times(folders, out))
+
+
+def _without(ours: Collection[Path], found: Times) -> Times:
     """The times without those of files that two runs in a row have written, such as a log of this very output."""
-    return {path: at for path, at in found.items() if path not in written or path not in earlier}
+    return {path: at for path, at in found.items() if path not in ours}
 
 
 def source_files(folder: Path, out: Path | None = None) -> Iterator[Path]:

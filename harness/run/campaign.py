@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.missing import check_agents
-from wedgehog.harness.agents.programs import changed, programs_of
+from wedgehog.harness.agents.programs import programs_of
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import choose_network
@@ -75,6 +75,7 @@ class Campaign:
         self._cpu = CpuWatch(self.mark)
         self._told_busy = False
         self._programs: Mapping[str, str] = {}
+        self._edited: set[str] = set()
         self._simulates = options.world == "sim"
         self._sim: SimPlayer | None = None
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
@@ -96,15 +97,7 @@ class Campaign:
                 self.say(f"stopped at the first failure: {first}")
             finally:
                 await _end(runs + list(self._controls.values()))
-                self._tell_edited()
         return self.judgements
-
-    def _tell_edited(self) -> None:
-        """Name the programs that were edited while the campaign played: not all of its runs are of one text."""
-        with contextlib.suppress(AgentError):  # one whose file is gone has no text to compare
-            now = programs_of(entry.agent for entry in self.entries)
-            if edited := changed(now, self._programs):
-                self.store.add_facts("edited", *edited)
 
     @contextlib.asynccontextmanager
     async def opened(self, agents: Sequence[AgentSpec]) -> AsyncIterator["OpenCampaign"]:
@@ -175,9 +168,21 @@ class Campaign:
             finally:
                 self.progress.ended(what, judgement)
             self.judgements.append(judgement)
+            await self._note_edits(entry.agent)
         if self.options.fail_fast and exit_code([judgement]) == FAILED:
             raise FirstFailureError(what)
         return judgement
+
+    async def _note_edits(self, agent: AgentSpec) -> None:
+        """Name a program in campaign.json that was edited since the campaign began: not all runs are of one text."""
+        if not self.entries:
+            return
+        with contextlib.suppress(AgentError):  # a file that is gone has no text to compare
+            now = await asyncio.to_thread(programs_of, [agent])
+            edited = [file for file in now if file not in self._edited and now[file] != self._programs.get(file)]
+            self._edited.update(edited)
+            if edited:
+                self.store.add_facts("edited", *edited)
 
     async def _played(self, entry: Entry, control: ControlFacts, network: Network) -> Judgement:
         """Play a run into its folder."""

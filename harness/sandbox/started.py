@@ -10,15 +10,19 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
 INTERPRETERS = re.compile(r"(python|pypy|node|bun|deno|ruby|perl|bash|sh|dash|zsh)[\d.]*")
-LAUNCHERS = re.compile(r"env|timeout|nice|npx|npm|pnpm|yarn|bunx|uvx?|pipx|poetry|hatch|docker|podman")
-"""Programs that start another one: their file says nothing about the agent."""
+LAUNCHERS = re.compile(
+    r"env|timeout|nice|ionice|nohup|setsid|stdbuf|unbuffer|time|taskset|strace|sudo|doas|su|dumb-init|tini|xvfb-run|"
+    r"npx|npm|pnpm|yarn|bunx|tsx|ts-node|uvx?|pipx|poetry|hatch|pdm|rye|docker|podman|make|just|go|cargo|dotnet|java|"
+    r"mvn|gradle|php|lua|julia|R|Rscript"
+)
+"""Programs that start another one, or run its code: their file says nothing about the agent."""
 _TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader"}
 """Interpreter options whose value is the next argument."""
 INSTALLED = frozenset({"site-packages", "dist-packages", "node_modules"})
@@ -91,10 +95,18 @@ def what_imports(
 
 
 def sha256(file: Path) -> str | None:
-    """The hash of a file's content; None if it cannot be read."""
-    with suppress(OSError), file.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    """The hash of a file's content; None if it cannot be read. A binary of 200 MB is read once, until it is written."""
+    with suppress(OSError):
+        now = file.stat()
+        return _sha256(file, now.st_ino, now.st_size, now.st_mtime_ns)
     return None
+
+
+@lru_cache(maxsize=1024)
+def _sha256(file: Path, inode: int, size: int, written_ns: int) -> str:
+    del inode, size, written_ns  # a file of which one differs has another text
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def _script(arguments: Sequence[str], cwd: Path, python: Path, python_path: str) -> tuple[Path | None, str | None]:

@@ -141,22 +141,24 @@ def test_a_run_whose_files_a_crash_of_the_machine_destroyed_is_played_again(fold
 
 
 class Edits(NoProgress):
-    """Edits the agent when the first run has ended."""
+    """Edits the agent when the first run begins, and restores it when the second one does."""
 
     def __init__(self, agent: Path) -> None:
-        self.agent = agent
+        self.texts, self.agent = iter([f"{AGENT}# edited", AGENT]), agent
 
-    def ended(self, what: str, judgement: Judgement | None) -> None:
-        if judgement is not None:
-            self.agent.write_text(f"{AGENT}# edited")
+    def begins(self, what: str) -> None:
+        if not what.startswith("control"):
+            self.agent.write_text(next(self.texts))
 
 
 def test_an_agent_that_is_edited_while_it_is_tested_is_named(tmp_path: Path):
-    """Not all runs are of one text. A campaign without an edit says nothing."""
+    """Also if the edit is taken back: not all runs are of one text. A campaign without an edit says nothing."""
     place = files(tmp_path / "files")
-    entry = Entry(load_scenario(place / "well.yaml"), load_spec(place / "mine.yaml"))
+    first = Entry(load_scenario(place / "well.yaml"), load_spec(place / "mine.yaml"))
+    entries = [first, replace(first, repeat=2)]
     for progress, edited in ((Edits(place / "agent.py"), [str(place / "agent.py")]), (NoProgress(), None)):
-        campaign = Campaign([entry], Options(tmp_path / "runs", world="sim"), progress, lambda line: None)
+        options = Options(tmp_path / "runs", jobs=1, world="sim")
+        campaign = Campaign(entries, options, progress, lambda line: None)
         asyncio.run(campaign.play())
         assert campaign.store.facts().get("edited") == edited
         said = [f"edited while it was tested: {name}; not all runs are of one text" for name in edited or ()]
