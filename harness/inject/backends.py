@@ -9,7 +9,7 @@ from typing import Literal
 
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
-from wedgehog.harness.network.base import NetworkError
+from wedgehog.harness.network.base import NetworkError, Proof
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.events.service import BackendClosed, BackendOpened, BackendUsed, ClosedBy
 from wedgehog.harness.scenario.trigger import AtBackend
@@ -84,6 +84,8 @@ class BackendFaults:
         """It has ended."""
         self._ended.setdefault(link, []).append(_since(connection, self._open[link].pop(connection)))
         struck = self._armed.pop(connection, [])
+        if by == "agent":
+            self._prove_by_what_was_sent(connection, struck)
         for state, armed in struck:
             if state.wire is not None and state.wire.ends == "stall" and not state.healed.is_set():
                 self._run.left(state, armed)
@@ -97,6 +99,15 @@ class BackendFaults:
                 faults=tuple(state.planned.fault.name for state, _ in struck),
             )
         )
+
+    def _prove_by_what_was_sent(
+        self, connection: BackendConnection, struck: list[tuple[FaultState, ArmedFault]]
+    ) -> None:
+        """The agent closed before the network counted the bytes that a slow link made late; they were sent into it."""
+        for state, armed in struck:
+            stream = connection.streams["up" if state.at.in_request else "down"]
+            if state.slows and not state.healed.is_set() and (sent := stream.carried - (armed.at or 0)) > 0:
+                self._run.proved(state, armed, Proof(armed.at, f"{sent} bytes were sent while it was in place"))
 
     def trouble(self, what: str) -> None:
         """The user's server is gone: that is no verdict on the agent."""

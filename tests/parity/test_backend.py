@@ -131,6 +131,18 @@ async def opened(network: Network, *faults: dict[str, Any], turns: int = 1) -> A
     server.close()
 
 
+@pytest.mark.parametrize("do", [{"latency": 5}, {"bandwidth": 1}, {"drip": {"every_s": 5, "bytes": 1}}])
+async def test_a_client_that_does_not_wait_for_late_bytes_has_met_the_fault(network: Network, do: Any):
+    """Its connection ends before the network counts a byte."""
+    async with opened(network, {"at": {"byte": 1}, "do": do}) as world:
+        async with world.client() as client:
+            client.writer.write(b"9000\n")
+            await client.reader.readexactly(1)
+            await asyncio.sleep(SILENCE_S)
+        await world.struck()
+        assert [name for name, _ in world.fired] == [do if isinstance(do, str) else next(iter(do))]
+
+
 @pytest.mark.parametrize("size", [1, 50_000])
 @pytest.mark.parametrize(("do", "then"), [("stall", "silence"), ({"cut": "fin"}, "fin"), ({"cut": "rst"}, "rst")])
 async def test_bytes_to_the_agent_stop_exactly_at_the_faults_byte(network: Network, do: Any, then: str, size: int):
