@@ -10,6 +10,8 @@ from typing import Final, TypeAlias
 MadeUp: TypeAlias = tuple[tuple[object, ...], int, bool, str]
 """(parts, length, small letters?, the id) of a generated id."""
 
+SHORTEST_SECRET: Final = 16
+"""A shorter key may be a word of the conversation, such as `test`."""
 _ALPHABET: Final = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _LETTERS: Final = bytes(_ALPHABET[byte % len(_ALPHABET)] for byte in range(256))
 _SMALL: Final = _LETTERS.lower()
@@ -68,3 +70,8 @@ def recorded_ids() -> Iterator[list[MadeUp]]:
 def fingerprint(key: str) -> str:
     """Return the first 8 hex digits of an API key's SHA-256, "" without a key."""
     return hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:8] if key else ""
+
+
+def without_key(body: bytes, key: str) -> bytes:
+    """Return a request's body with `***` in the place of its API key: an agent may quote it, as in an error or a file."""
+    return body.replace(key.encode(errors="surrogateescape"), b"***") if len(key) >= SHORTEST_SECRET else body

@@ -24,7 +24,7 @@ from wedgehog.fake_llm.dialects.openai_chat.wire import OPENAI_CHAT
 from wedgehog.fake_llm.dialects.openai_realtime.wire import OPENAI_REALTIME
 from wedgehog.fake_llm.dialects.openai_responses.wire import OPENAI_RESPONSES
 from wedgehog.fake_llm.http_request import Incoming
-from wedgehog.fake_llm.ids import fingerprint
+from wedgehog.fake_llm.ids import fingerprint, without_key
 from wedgehog.fake_llm.observer import (
     Conn,
     ConnectionClosed,
@@ -177,7 +177,7 @@ class FakeLLM(Listener):
             method="GET" if warms else request.method,
             key=fingerprint(request.key),
             conversation=conversation,
-            body=request.body,
+            body=without_key(request.body, request.key),
             size=len(request.body),
             user_agent=request.headers.get("user-agent", ""),
             session=request.session,

@@ -55,7 +55,7 @@ class Provider:
         """Port 0 takes a free port; `log` gets one line for each finished request."""
         self._faulty = FaultyLink(WallClock())
         self._balance = balance
-        self._sessions = ProviderSessions(self._read_script(script), price=_price, log=log)
+        self._sessions = ProviderSessions(self._read_script(_named(script)), price=_price, log=log)
         self._strict, self._models = strict, models
         self._listen, self._admin = (host, port), Admin(self._sessions, self._read, admin_port)
         self._stack = AsyncExitStack()
@@ -76,7 +76,7 @@ class Provider:
 
     def put(self, script: Path | str | Mapping[str, Any], session: str | None = None) -> None:
         """Play another script from the next request on, in all sessions or in one."""
-        session_script = self._read_script(script)
+        session_script = self._read_script(_named(script))
         self._there(lambda: self._sessions.put(session_script, session))
 
     def ledger(self, session: str | None = None) -> list[dict[str, Any]]:
@@ -84,14 +84,14 @@ class Provider:
         return self._there(lambda: self._sessions.ledger(session))
 
     def request(self, call: int) -> Any:
-        """What a request asked, as JSON; `call` is its number in the ledger. The last 100 of a session are kept.
+        """What a request asked, as JSON; None if it had no body. `call` is its number in the ledger.
 
-        Errors: LookupError, ValueError if it was no JSON.
+        The last 100 of a session are kept. Its own API key is `***`. Errors: LookupError, ValueError if it was no JSON.
         """
         body = self._there(lambda: self._sessions.body(call))
         if body is None:
             raise LookupError(f"there is no body of call {call}")
-        return json.loads(body)
+        return json.loads(body) if body else None
 
     def balance(self, session: str) -> dict[str, Any] | None:
         """The rest of a session's prepaid balance, None if it has no balance."""
@@ -179,6 +179,12 @@ class Provider:
         except ValueError as wrong:
             raise document.error(("balance",), str(wrong)) from None
         return session_script
+
+
+def _named(script: Path | str | Mapping[str, Any]) -> Path | str | Mapping[str, Any]:
+    """The name of a YAML file is its path: as a text it would be no script."""
+    is_name = isinstance(script, str) and "\n" not in script and script.endswith((".yaml", ".yml"))
+    return Path(str(script)) if is_name else script
 
 
 def _document(script: Path | str | Mapping[str, Any]) -> tuple[Document, str]:

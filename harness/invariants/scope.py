@@ -166,9 +166,10 @@ def together(findings: Iterable[Verdict]) -> Verdict:
 
 def folded(verdict: Verdict) -> Verdict:
     """The verdict with the first violations of each kind, and the others of that kind as one, with their evidence."""
-    kinds: dict[str, list[Violation]] = {}
+    kinds: dict[tuple[str, str], list[Violation]] = {}
     for violation in verdict.violations:
-        kinds.setdefault(_NUMBER.sub("#", violation.says), []).append(violation)
+        session = _session(violation)
+        kinds.setdefault((session, _NUMBER.sub("#", violation.says[len(session) :])), []).append(violation)
     _first, *more = (it for alike in kinds.values() for it in _few(alike))
     return replace(verdict, more=tuple(more))
 
@@ -178,8 +179,12 @@ def _few(alike: Sequence[Violation]) -> list[Violation]:
     if not rest:
         return shown
     evidence = tuple(dict.fromkeys(event for violation in rest for event in violation.evidence))
-    session = _OF_SESSION.match(rest[0].says)
-    return [*shown, Violation(f"{session[0] if session else ''}and {len(rest):,} more like it", evidence)]
+    return [*shown, Violation(f"{_session(rest[0])}and {len(rest):,} more like it", evidence)]
+
+
+def _session(violation: Violation) -> str:
+    found = _OF_SESSION.match(violation.says)
+    return found[0] if found else ""
 
 
 def short_time(took_s: float) -> str:

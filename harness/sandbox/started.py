@@ -16,14 +16,14 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
-INTERPRETERS = re.compile(r"(python|pypy|node|bun|deno|ruby|perl|bash|sh|dash|zsh)[\d.]*")
+INTERPRETERS = re.compile(r"(python|pypy|node|nodejs|bun|deno|ruby|perl|php|bash|sh|dash|zsh|ksh|fish|busybox)[\d.]*t?")
 LAUNCHERS = re.compile(
     r"env|timeout|nice|ionice|nohup|setsid|stdbuf|unbuffer|time|taskset|strace|sudo|doas|su|dumb-init|tini|xvfb-run|"
-    r"npx|npm|pnpm|yarn|bunx|tsx|ts-node|uvx?|pipx|poetry|hatch|pdm|rye|docker|podman|make|just|go|cargo|dotnet|java|"
-    r"mvn|gradle|php|lua|julia|R|Rscript"
+    r"npx|npm|pnpm|yarn|bunx|tsx|ts-node|uvx?|pipx|poetry|hatch|pdm|rye|conda|mamba|mise|asdf|volta|docker|podman|make|just|go|cargo|dotnet|java|"
+    r"mvn|gradle|lua|julia|R|Rscript"
 )
 """Programs that start another one, or run its code: their file says nothing about the agent."""
-_TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader"}
+_TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader", "--env-file"}
 """Interpreter options whose value is the next argument."""
 INSTALLED = frozenset({"site-packages", "dist-packages", "node_modules"})
 SHORT = 12
@@ -62,9 +62,10 @@ def what_runs(
     if program is None:
         return Started(tuple(argv), argv[0], pid=pid)
     executable = Path(program).resolve()
-    if LAUNCHERS.fullmatch(Path(program).name):
+    names = Path(program).name, executable.name  # `sh` may lead to busybox, and `node` to the shim of a version manager
+    if any(map(LAUNCHERS.fullmatch, names)):
         return Started(tuple(argv), str(executable), pid=pid)
-    if not INTERPRETERS.fullmatch(executable.name):
+    if not any(map(INTERPRETERS.fullmatch, names)):
         version = _npm_version(executable) or _version_of_command(Path(program))
         return Started(tuple(argv), str(executable), version, str(executable), sha256(executable), pid)
     script, version = _script(argv[1:], cwd, Path(program), python_path or "")

@@ -269,11 +269,11 @@ def test_of_many_violations_some_of_each_kind_have_a_sentence_and_all_have_their
     """A storm of breaches is not a page of sentences, and hides no other kind."""
     events = [Event(id=number) for number in range(42)]
     found = [fail(f"breach {event.id}", [event]) for event in events[:40]]
-    found += [fail("another kind", [events[40]]), fail("session bob: breach 1", [events[41]])]
+    found += [fail("another kind", [events[40]]), *(fail(f"session {n}: breach 1", [events[41]]) for n in (1, 2))]
     verdict = folded(together(found))
     assert verdict.says == "breach 0" and verdict.evidence == (0,)
     alike = ["breach 1", "breach 2", "and 37 more like it"]
-    assert [it.says for it in verdict.more] == [*alike, "another kind", "session bob: breach 1"]
+    assert [it.says for it in verdict.more] == [*alike, "another kind", "session 1: breach 1", "session 2: breach 1"]
     assert verdict.all_evidence == tuple(range(42))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -496,6 +497,28 @@ async def test_a_test_can_read_what_was_asked(llm: Provider):
     with pytest.raises(LookupError, match="no body of call 1"):
         llm.request(entry["call"])
     assert (await admin(llm, "GET", "requests/1"))[0] == 404
+
+
+async def test_the_key_of_a_request_is_not_kept(llm: Provider):
+    """An agent may quote it; a request without a body asked nothing."""
+    key = "sk-live-0123456789abcdef"
+    url, key_in = f"{llm.url}/v1/chat/completions", {"authorization": f"Bearer {key}"}
+    body = {"model": "gpt-5", "messages": [{"role": "user", "content": f"My key is {key}."}]}
+    async with aiohttp.ClientSession() as client:
+        for asked in (client.post(url, json=body, headers=key_in), client.get(f"{llm.url}/v1/models", headers=key_in)):
+            async with asked as reply:
+                await reply.read()
+    said, listed = (llm.request(entry["call"]) for entry in llm.ledger())
+    assert said["messages"][0]["content"] == "My key is ***." and listed is None
+
+
+def test_the_name_of_a_file_is_its_path(tmp_path: Path):
+    """As text too; a missing one is named."""
+    (tmp_path / "hi.yaml").write_text(json.dumps(HI))
+    with Provider(str(tmp_path / "hi.yaml")) as llm:
+        assert llm.ledger() == []
+    with pytest.raises(BadFileError, match=r"gone\.yaml: no such file"):
+        Provider("gone.yaml")
 
 
 async def test_each_request_is_a_line_of_the_log():

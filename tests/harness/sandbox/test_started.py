@@ -32,7 +32,9 @@ def test_what_starts_another_program_is_not_the_agents_file(tmp_path: Path):
     """Two agents of one interpreter or launcher are not one agent: `python -c …`, `npx agent`."""
     script(tmp_path / "npm" / "npx-cli.js", "#!/usr/bin/env node")
     (tmp_path / "npx").symlink_to(tmp_path / "npm" / "npx-cli.js")
-    for line in ([sys.executable, "-c", "print()"], ["./npx", "agent"]):
+    script(tmp_path / "shim")
+    (tmp_path / "node").symlink_to(tmp_path / "shim")
+    for line in ([sys.executable, "-c", "print()"], ["./npx", "agent"], ["./node", "-e", "0"]):
         started = what_runs(line, tmp_path)
         assert started.executable.startswith("/") and (started.entry, started.entry_hash) == (None, None)
 
