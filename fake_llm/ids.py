@@ -73,5 +73,5 @@ def fingerprint(key: str) -> str:
 
 
 def without_key(body: bytes, key: str) -> bytes:
-    """Return a request's body with `***` in the place of its API key: an agent may quote it, as in an error or a file."""
+    """Return a request's body with `***` in the place of its API key, which an agent may quote."""
     return body.replace(key.encode(errors="surrogateescape"), b"***") if len(key) >= SHORTEST_SECRET else body

@@ -122,7 +122,7 @@ class BackendFaults:
         on_link = (state for state in self._run.states if state.planned.link == link and not state.healed.is_set())
         ports = (state for state in on_link if state.wire is not None and state.wire.closes_port)
         shut = any(state.armed or state.busy.locked() for state in ports)  # locked while the port closes
-        healed = any(state.healed.is_set() for state, _ in struck)
+        healed = any(state.healed.is_set() and not state.slows for state, _ in struck)
         return "fault" if cut or shut or healed else by
 
     # ---- arming

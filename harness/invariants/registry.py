@@ -150,9 +150,9 @@ def find(name: str) -> Invariant:
 def check(name: str, history: History, **parameters: Any) -> Verdict:
     """The verdict of one invariant on a sealed history; a check that crashes says `error`. Errors: InvariantError."""
     found = _checked(name, history, **parameters)
-    if found.status == "fail":
-        return replace(folded(found), fix=find(name).fix)
-    return replace(found, because=find(name).doc) if found.status == "pass" and not found.because else found
+    if found.status == "pass" and not found.because:
+        return replace(found, because=find(name).doc)
+    return replace(folded(found), fix=find(name).fix) if found.status == "fail" else folded(found)
 
 
 def _checked(name: str, history: History, **parameters: Any) -> Verdict:

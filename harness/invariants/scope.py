@@ -18,6 +18,7 @@ TurnEvent = TypeVar("TurnEvent", TokenAsked, ToolRefused)
 UNAUTHORIZED = 401
 REFUSED_FOR_CONTENT = 400
 REFUSED_FOR_SIZE = 413
+KINDS_SHOWN = 12
 ALIKE_SHOWN = 3
 """Of violations whose sentences differ only in numbers."""
 _NUMBER = re.compile(r"\d+([.,]\d+)*")
@@ -165,21 +166,24 @@ def together(findings: Iterable[Verdict]) -> Verdict:
 
 
 def folded(verdict: Verdict) -> Verdict:
-    """The verdict with the first violations of each kind, and the others of that kind as one, with their evidence."""
+    """The verdict with the first violations of each kind; the others of a kind, and further kinds, are one each."""
     kinds: dict[tuple[str, str], list[Violation]] = {}
     for violation in verdict.violations:
         session = _session(violation)
         kinds.setdefault((session, _NUMBER.sub("#", violation.says[len(session) :])), []).append(violation)
-    _first, *more = (it for alike in kinds.values() for it in _few(alike))
+    groups = list(kinds.values())
+    shown = [it for alike in groups[:KINDS_SHOWN] for it in _few(alike, ALIKE_SHOWN, "{}and {} more like it")]
+    others = [it for alike in groups[KINDS_SHOWN:] for it in alike]
+    _first, *more = [*shown, *_few(others, 0, "{}and {} more of other kinds")]
     return replace(verdict, more=tuple(more))
 
 
-def _few(alike: Sequence[Violation]) -> list[Violation]:
-    shown, rest = list(alike[:ALIKE_SHOWN]), alike[ALIKE_SHOWN:]
+def _few(alike: Sequence[Violation], most: int, rest_says: str) -> list[Violation]:
+    shown, rest = list(alike[:most]), alike[most:]
     if not rest:
         return shown
     evidence = tuple(dict.fromkeys(event for violation in rest for event in violation.evidence))
-    return [*shown, Violation(f"{_session(rest[0])}and {len(rest):,} more like it", evidence)]
+    return [*shown, Violation(rest_says.format(_session(rest[0]) if most else "", f"{len(rest):,}"), evidence)]
 
 
 def _session(violation: Violation) -> str:

@@ -73,7 +73,7 @@ class Plan:
     seed: int
     turn_s: float | None
     plugins: Mapping[str, str]
-    """Each file or module of a plugin, and the sha256 of the file; empty for a module."""
+    """Each file or module of a plugin, and the sha256 of the file."""
     programs: Mapping[str, str]
     """Each file that an agent runs, and its sha256."""
     cells: tuple[PlannedCell, ...]

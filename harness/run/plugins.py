@@ -10,7 +10,7 @@ from types import ModuleType
 
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.invariants import known
-from wedgehog.harness.sandbox.started import sha256
+from wedgehog.harness.sandbox.started import sha256, what_imports
 
 
 class PluginError(Exception):
@@ -38,8 +38,8 @@ def absolute(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def hashed(names: Iterable[str]) -> dict[str, str]:
-    """Each name with the sha256 of its file; a module has none, since it is not looked for."""
-    return {name: sha256(Path(name)) or "" for name in names}
+    """Each name with the sha256 of its file or of its module's file; empty if that is not found."""
+    return {name: sha256(Path(name)) or what_imports(f"{name}:", [str(Path.cwd())]).entry_hash or "" for name in names}
 
 
 def _names() -> dict[str, str]:

@@ -140,7 +140,19 @@ async def test_a_client_that_does_not_wait_for_late_bytes_has_met_the_fault(netw
             await client.reader.readexactly(1)
             await asyncio.sleep(SILENCE_S)
         await world.struck()
-        assert [name for name, _ in world.fired] == [do if isinstance(do, str) else next(iter(do))]
+        assert [name for name, _ in world.fired] == list(do)
+
+
+async def test_a_connection_that_outlived_a_slow_fault_is_not_closed_by_it(network: Network):
+    """It went on in the next turn, and its client closed it."""
+    async with opened(network, {"at": {"turn": 1, "byte": 1}, "do": {"latency": 0.1}}, turns=2) as world:
+        async with world.client() as client:
+            assert await client.ask(9) == "9"
+            await world.struck()
+            await world.turn(2)
+            assert await client.ask(9) == "9"
+        await world.until(lambda: bool(world.closed))
+        assert world.closed == ["agent"]
 
 
 @pytest.mark.parametrize("size", [1, 50_000])

@@ -275,6 +275,9 @@ def test_of_many_violations_some_of_each_kind_have_a_sentence_and_all_have_their
     alike = ["breach 1", "breach 2", "and 37 more like it"]
     assert [it.says for it in verdict.more] == [*alike, "another kind", "session 1: breach 1", "session 2: breach 1"]
     assert verdict.all_evidence == tuple(range(42))
+    kinds = folded(together(fail("breach " + "of this kind " * event.id, [event]) for event in events))
+    assert len(kinds.more) == 12 and kinds.more[-1].says == "and 30 more of other kinds"
+    assert kinds.all_evidence == tuple(range(42))
 
 
 def test_in_the_page_each_piece_of_evidence_has_a_link_to_its_event(campaign: Campaign):
