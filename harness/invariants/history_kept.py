@@ -83,7 +83,9 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
     elif any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < lost[0].arrived.id):
         yield nothing(f"{turn}: earlier turns may be gone because the provider refused a request as too long")
     elif not summarized(history, answered[-1], lost[0]):
-        says = f"{turn}: request {lost[0].number} carries none of the {len(expected)} turns that were answered before"
+        one = "nothing of the turn that was answered before"
+        none = one if len(expected) == 1 else f"none of the {len(expected)} turns that were answered before"
+        says = f"{turn}: request {lost[0].number} carries {none}"
         made = [call.number for call in _beside(history, answered[-1], lost[0])]
         yield fail(f"{says}{f', nor the summary of request {made[-1]}' if made else ''}", requests(lost))
 

@@ -33,7 +33,7 @@ def test_each_session_is_judged_by_itself():
     found = check("history_kept", in_turn(sees_later=(3,)).seal())
     assert (found.status, found.says) == (
         "fail",
-        "session A: turn 3: request 3 carries none of the 1 turns that were answered before",
+        "session A: turn 3: request 3 carries nothing of the turn that was answered before",
     )
 
 
