@@ -186,6 +186,14 @@ def _savings() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _leaves_nothing_open() -> Iterator[None]:
+    """What a file leaves open fails there, and not in whichever test of the worker Python finds the garbage."""
+    yield
+    gc.collect()
+    gc.freeze()  # what is left are modules and what they hold: the next search need not walk them
+
+
 @pytest.fixture
 def drawings(monkeypatch: pytest.MonkeyPatch) -> None:
     """The pages that this test writes in its own process have them."""

@@ -63,7 +63,10 @@ class Bounds:
 
 @dataclass(frozen=True)
 class AfterStop:
-    """How long an agent is watched after a stop: `quiet_s` beyond the bound if no call is open, `longest_s` at most."""
+    """How long an agent is watched after a stop: `quiet_s` beyond the bound if no call is open, `longest_s` at most.
+
+    Waits for processors come on top of both.
+    """
 
     quiet_s: float = 1.0
     longest_s: float = 10.0
@@ -293,9 +296,11 @@ class TurnPlayer:
         stopped_s = self.clock.now()
         while not self.injector.broken.is_set():
             waited = self.clock.now() - stopped_s
-            late = AFTER_STOP_S + 1.0 + self.lag.worst_s + self._waited_s(stopped_s, with_harness=True)
+            cpu_s = self._waited_s(stopped_s, with_harness=True)
+            late = AFTER_STOP_S + 1.0 + self.lag.worst_s + cpu_s
+            longest_s = self.watch.longest_s + min(cpu_s, LONGEST_STRETCH_S)
             spent = any(event.at_s > stopped_s + late + LATER_READING_S for event in requests_of(self.history, turn))
-            if spent or waited > self.watch.longest_s or (waited > late + self.watch.quiet_s and not self._busy(turn)):
+            if spent or waited > longest_s or (waited > late + self.watch.quiet_s and not self._busy(turn)):
                 return
             await self.clock.sleep(self.tick_s)
 

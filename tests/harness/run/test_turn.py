@@ -511,6 +511,22 @@ async def test_the_watch_after_a_stop_comes_to_an_end(manual_clock: Any):
     assert playing.done()
 
 
+@pytest.mark.parametrize(("waits_s", "granted_s"), [(8.0, 8.0), (LONGEST_STRETCH_S + 20, LONGEST_STRETCH_S)])
+async def test_waits_for_processors_put_off_the_end_of_the_watch(manual_clock: Any, waits_s: float, granted_s: float):
+    """Else a service that spends for ever would be undecided on a busy machine; nobody waits for ever for it."""
+    rig = Rig(manual_clock, stays=True)
+    rig.player.cpu = FakeMeter(0, harness_s=waits_s)  # type: ignore[assignment]
+    rig.injector.open_calls.add(1)
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await rig.injector.demands.put(("abort", None))
+    await until(lambda: list(rig.history.of(TurnEnded)))
+    await manual_clock.advance(AfterStop().longest_s + granted_s - 0.2)
+    assert not playing.done()
+    await manual_clock.advance(0.4)
+    assert playing.done()
+
+
 async def test_a_network_that_breaks_in_mid_turn_stops_it(rig: Rig):
     """The agent is ended first, so that nothing half-owned stays."""
     playing = rig.plays()

@@ -172,7 +172,7 @@ def test_tls_of_a_blocking_client_is_refused_and_the_live_world_named():
             ssl.create_default_context().wrap_socket(plain, server_hostname="localhost")
 
     async def main() -> None:
-        async with await asyncio.start_server(lambda *_: None, "127.0.0.1", port):
+        async with await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", port):
             with blocking_connections():
                 await run_blocking(ask)
 

@@ -176,14 +176,15 @@ def test_a_loop_that_talks_to_the_real_world_is_refused():
 def by_hand() -> str:
     import uvloop  # as late as an agent may import it
 
-    with contextlib.closing(uvloop.new_event_loop()) as loop:
-        return loop.run_until_complete(slept())
+    with contextlib.closing(uvloop.new_event_loop()) as loop, contextlib.closing(slept()) as asked:
+        return loop.run_until_complete(asked)
 
 
 def by_its_runner() -> str:
     import uvloop
 
-    return uvloop.run(slept())
+    with contextlib.closing(slept()) as asked:
+        return uvloop.run(asked)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +192,6 @@ def by_its_runner() -> str:
     [(by_hand, r"class uvloop\.Loop is not simulated"), (by_its_runner, r"uvloop\.run, .* is not simulated")],
     ids=["by hand", "by uvloop.run"],
 )
-@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 def test_a_loop_of_uvloop_is_refused_by_its_name(way: Callable[[], str], says: str, monkeypatch: pytest.MonkeyPatch):
     """Imported before and after the function began; else it waits in real time, or says what nobody understands."""
     pytest.importorskip("uvloop")
