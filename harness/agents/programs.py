@@ -1,7 +1,9 @@
 """The files that agents run, found from their specs before anything is started."""
 
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from wedgehog.harness.agents.callable_python import started_in
@@ -19,6 +21,14 @@ def programs_of(specs: Iterable[AgentSpec]) -> Mapping[str, str]:
     agents = {(spec.path, spec.name): spec for spec in specs}.values()
     found = [it for spec in agents for it in _programs(spec)]
     return {it.entry: it.entry_hash for it in found if it.entry is not None and it.entry_hash is not None}
+
+
+def programs_that_ran(history: Path) -> list[tuple[str, str]]:
+    """Path and sha256 of each program that a run recorded, read from its lines, as a long history takes seconds."""
+    with suppress(OSError), history.open(encoding="utf-8", errors="replace") as lines:
+        starts = [json.loads(line) for line in lines if line.startswith('{"event": "agent_started"')]
+        return [(start["entry"], start["entry_hash"]) for start in starts if start["entry_hash"]]
+    return []
 
 
 def changed(now: Mapping[str, str], before: Mapping[str, str]) -> list[str]:

@@ -57,6 +57,8 @@ def baseline(
     for cell in cells.values():
         if cell.undecided:
             err.print(f"left out: {cell.scenario}, {cell.agent}: {cell.reads()}", markup=False)
+    for line in campaign.edited:
+        err.print(line, markup=False)
     if campaign.unfinished:
         err.print(f"left out: {many(campaign.lost, 'unfinished run')}", markup=False)
     err.print(f"wrote {into}: {many(sum(map(len, fresh.cells.values())), 'result')}", markup=False)

@@ -34,20 +34,22 @@ Times = Mapping[Path, int]
 def watch(words: Iterable[str], out: Path) -> NoReturn:
     """Run this command again and again, each time in a new process; Ctrl-C ends it with code 130."""
     folders = folders_of(words)
+    look = partial(times, folders, out)
     command = [sys.executable, "-P", "-m", "wedgehog", *(word for word in sys.argv[1:] if word != FLAG)]
-    written: list[Path] = []
+    known: set[Path] = set()
     try:
         while True:
-            before = times(folders, out)
+            before = look()
             _play(command)
-            after = times(folders, out)
-            earlier, written = written, changes(before, after)
-            changed = edits(written, before, after, earlier)
+            after = look()
+            written = changes(before, after)
+            changed = edits(written, before, after, known)
+            known.update(written)
             if not changed:
                 _say_written(written)
                 err.print("wedgehog: waiting for a change of a file (Ctrl-C ends)", markup=False)
-                ours = frozenset(written).intersection(earlier)
-                changed = first_change(_without(ours, after), partial(_look, folders, out, ours))
+                changed = first_change(settled(after, known, look), look)
+                known.difference_update(changed)
             err.print(f"wedgehog: changed: {_named(changed)}", markup=False, soft_wrap=True)
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
@@ -78,21 +80,19 @@ def changes(before: Times, now: Times) -> list[Path]:
     return sorted(path for path in before.keys() | now.keys() if before.get(path) != now.get(path))
 
 
-def edits(written: Iterable[Path], before: Times, after: Times, earlier: Collection[Path]) -> list[Path]:
+def edits(written: Iterable[Path], before: Times, after: Times, known: Collection[Path]) -> list[Path]:
     """Return the files written during a run that a person may have edited.
 
-    An agent may write any file: one that is new or gone, or that the run before has written too, is taken as its own.
+    An agent may write any file: one that is new or gone, or that an earlier run wrote too, is taken as its own.
     """
-    return [path for path in written if path in before and path in after and path not in earlier]
+    return [path for path in written if path in before and path in after and path not in known]
 
 
-def _look(folders: Iterable[Path], out: Path, ours: Collection[Path]) -> Times:
-    return _without(ours, times(folders, out))
-
-
-def _without(ours: Collection[Path], found: Times) -> Times:
-    """The times without those of files that two runs in a row have written, such as a log of this very output."""
-    return {path: at for path, at in found.items() if path not in ours}
+def settled(after: Times, known: Collection[Path], look: Callable[[], Times]) -> Times:
+    """Return the times of a moment later for files that runs write: this command's own words may be logged to one."""
+    time.sleep(_POLL_S)
+    now = look()
+    return {path: now.get(path, at) if path in known else at for path, at in after.items()}
 
 
 def source_files(folder: Path, out: Path | None = None) -> Iterator[Path]:

@@ -76,8 +76,10 @@ def _is_told(history: History, *turns: Turn) -> bool:
 
 
 def _output_words(*turns: Turn) -> set[str]:
+    """The words that a user reads: of a service only those of its reply, since its log is for others."""
     ends_ = [turn.end for turn in turns if turn.end is not None]
-    return _words("\n".join(text for end in ends_ for text in (end.stdout, end.stderr, end.answer, end.error)))
+    logs = [text for end in ends_ if end.status is None for text in (end.stdout, end.stderr)]
+    return _words("\n".join([*logs, *(text for end in ends_ for text in (end.answer, end.error))]))
 
 
 def _words(text: str) -> set[str]:

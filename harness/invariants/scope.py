@@ -183,7 +183,8 @@ def _few(alike: Sequence[Violation], most: int, rest_says: str) -> list[Violatio
     if not rest:
         return shown
     evidence = tuple(dict.fromkeys(event for violation in rest for event in violation.evidence))
-    return [*shown, Violation(rest_says.format(_session(rest[0]) if most else "", f"{len(rest):,}"), evidence)]
+    says = rest_says.format(_session(rest[0]) if most else "", f"{len(rest):,}")
+    return [*shown, Violation(says, evidence, like=rest[0].says)]
 
 
 def _session(violation: Violation) -> str:

@@ -13,6 +13,7 @@ STOCK_PATTERNS = (
     r"connection( was)? (refused|reset|lost|aborted|broken)",
     r"(stream|reply|response|connection)( was)? (ended|closed|cut|broke|disconnected|terminated)( off)? "
     r"(before|without|early|prematurely|unexpectedly)",
+    r"(stream|reply|response|answer|connection)( was| has been| got)? (cut|dropped|broken) ?(off|short)?\b",
     r"premature (close|end)",
     r"socket hang up",
     r"interrupted",

@@ -24,6 +24,8 @@ class Violation:
 
     says: str
     evidence: tuple[int, ...] = ()
+    like: str = ""
+    """Of several that are told as one: the sentence of the first of them."""
 
 
 @dataclass(frozen=True, slots=True)

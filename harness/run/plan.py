@@ -134,7 +134,8 @@ def _check(path: str, found: str, planned: str) -> None:
 
 def _check_files(found: Mapping[str, str], planned: Mapping[str, str], what: str) -> None:
     if names := changed(found, planned):
-        raise ResumeError(f"{', '.join(names)}: {what} has changed since the campaign began; restore it, or {ANEW}")
+        how = "has changed since" if all(map(found.get, names)) else "is not found as when"
+        raise ResumeError(f"{', '.join(names)}: {what} {how} the campaign began; restore it, or {ANEW}")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ LAUNCHERS = re.compile(
     r"mvn|gradle|lua|julia|R|Rscript"
 )
 """Programs that start another one, or run its code: their file says nothing about the agent."""
-_TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader", "--env-file"}
+_TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader", "--env-file", "-o"}
 """Interpreter options whose value is the next argument."""
 INSTALLED = frozenset({"site-packages", "dist-packages", "node_modules"})
 SHORT = 12
@@ -63,9 +63,10 @@ def what_runs(
         return Started(tuple(argv), argv[0], pid=pid)
     executable = Path(program).resolve()
     names = Path(program).name, executable.name  # `sh` may lead to busybox, and `node` to the shim of a version manager
-    if any(map(LAUNCHERS.fullmatch, names)):
+    interprets = any(map(INTERPRETERS.fullmatch, names))
+    if not interprets and any(map(LAUNCHERS.fullmatch, names)):
         return Started(tuple(argv), str(executable), pid=pid)
-    if not any(map(INTERPRETERS.fullmatch, names)):
+    if not interprets:
         version = _npm_version(executable) or _version_of_command(Path(program))
         return Started(tuple(argv), str(executable), version, str(executable), sha256(executable), pid)
     script, version = _script(argv[1:], cwd, Path(program), python_path or "")

@@ -172,7 +172,7 @@ class _Spans:
         for verdict, finding in ((it, one) for it in bad for one in it.violations):
             for number in finding.evidence:
                 if 0 <= number < len(self.history.events):
-                    says = {"wedgehog.invariant": verdict.name, "wedgehog.says": finding.says}
+                    says = {"wedgehog.invariant": verdict.name, "wedgehog.says": finding.like or finding.says}
                     root.add(self.history.events[number].at_s, "wedgehog.violation", says)
 
 

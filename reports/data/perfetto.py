@@ -79,7 +79,12 @@ class _TracedRun:
     def violated(self, verdicts: Sequence[Verdict]) -> Iterator[dict[str, Any]]:
         """A moment for each event that violates an invariant."""
         bad = [it for it in verdicts if it.status in VIOLATING]
-        found = [(event, it.name, it.status, one.says) for it in bad for one in it.violations for event in one.evidence]
+        found = [
+            (event, it.name, it.status, one.like or one.says)
+            for it in bad
+            for one in it.violations
+            for event in one.evidence
+        ]
         if not found:
             return
         thread = self._thread()

@@ -151,13 +151,18 @@ def test_a_comment_that_is_not_allowed_fails_nothing(machine: Machine):
 @pytest.mark.parametrize(("extras", "installed"), [("", "src"), ("plots,acp", "src[plots,acp]")])
 def test_the_cache_is_that_of_the_pinned_toxiproxy(machine: Machine, extras: str, installed: str):
     """Wedgehog names its folder and version: GitHub's hashFiles reads no file of an action."""
+    (machine.folder / "wedgehog" / "__init__.py").parent.mkdir()
+    (machine.folder / "wedgehog" / "__init__.py").touch()  # a repository's own module is not imported
     machine.program("bin/python3", f"{STUB}exit 0\n")
     machine.program("wedgehog/bin/pip", f"{STUB}exit 0\n")
     machine.program("wedgehog/bin/python", f'#!/bin/bash\nexec {sys.executable} "$@"\n')
     cache = {"XDG_CACHE_HOME": "/cache", "HOME": "/cache", "WEDGEHOG_SOURCE": "src", "EXTRAS": extras}
     ran = machine.run(step("Install")["run"], **cache)
     assert ran.returncode == 0, ran.stderr
-    assert machine.calls.read_text().splitlines() == [f"-m|venv|{machine.folder}/wedgehog|", f"install|-q|{installed}|"]
+    assert machine.calls.read_text().splitlines() == [
+        f"-I|-m|venv|{machine.folder}/wedgehog|",
+        f"install|-q|{installed}|",
+    ]
     found = dict(line.split("=") for line in (machine.folder / "output").read_text().splitlines())
     assert found["toxiproxy"] == VERSION and found["cache"].startswith("/cache") and found["cache"].endswith(VERSION)
     assert step("Install")["id"] == "install" and set(found) == {"toxiproxy", "cache"}

@@ -273,6 +273,7 @@ def test_of_many_violations_some_of_each_kind_have_a_sentence_and_all_have_their
     verdict = folded(together(found))
     assert verdict.says == "breach 0" and verdict.evidence == (0,)
     alike = ["breach 1", "breach 2", "and 37 more like it"]
+    assert verdict.more[2].like == "breach 3"
     assert [it.says for it in verdict.more] == [*alike, "another kind", "session 1: breach 1", "session 2: breach 1"]
     assert verdict.all_evidence == tuple(range(42))
     kinds = folded(together(fail("breach " + "of this kind " * event.id, [event]) for event in events))

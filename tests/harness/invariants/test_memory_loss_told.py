@@ -85,6 +85,17 @@ def test_agents_that_tell_or_keep_their_memory_or_have_none_do_not_fail(history:
     assert check("memory_loss_told", history).status == status
 
 
+def test_the_log_of_a_service_is_not_read_by_its_user():
+    """Only its reply is; a client library logs each failed connection."""
+    tell = HistoryBuilder()
+    for number in (1, 2, 3):
+        tell.message()
+        tell.add(CUT) if number == 2 else None
+        tell.reply(tell.ask(1, sees=[2] if number == 2 else None), f"Done {tell.nonce}")
+        tell.end(f"Done {tell.nonce}", status=200, stderr="WARNING: timeout reading from socket" if number == 2 else "")
+    assert check("memory_loss_told", tell.seal()).status == "fail"
+
+
 def test_words_that_stand_in_each_output_say_nothing_of_the_loss():
     """The keys of JSON lines, a banner, an id."""
     lines = [f'{{"session_id": "3fa85f64-{number}", "done": true}}' for number in range(3)]

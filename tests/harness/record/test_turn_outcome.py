@@ -167,6 +167,8 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
         "socket hang up",
         "The stream was interrupted",
         "incomplete response",
+        "[the reply was cut off; please ask again]",
+        "(The connection dropped. Send your message again.)",
         "[truncated]",
         "HTTP 503",
         "\x1b[1;31mError\x1b[0m: no route",
