@@ -29,7 +29,10 @@ def _equals(fault: WireFault, ended: ReplyEnded, got: Got) -> None:
         )
         assert (got.body, ended.bytes_delivered) == (AT, AT), passed
     assert (ended.bytes_delivered == ended.body_bytes) == (got.how == "whole")
-    assert (ended.tokens_delivered == ended.output_tokens) == (got.how == "whole")
+    if fault.slows:  # a reply may be cut behind its last word
+        assert got.how != "whole" or ended.tokens_delivered == ended.output_tokens
+    else:
+        assert (ended.tokens_delivered == ended.output_tokens) == (got.how == "whole")
 
 
 async def _agent_waits(bench: Bench) -> None:
