@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from wedgehog.harness.record.ledger import LEAST_S, MINUTE_S
-from wedgehog.reports.campaign_folder import agent_order
+from wedgehog.reports.campaign_folder import StoredCampaign, agent_order
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.repeats import SPENT, WAITED, cell_of, flaky, largest
 from wedgehog.reports.rows import RunRow, played
@@ -120,6 +120,11 @@ def asked(row: RunRow) -> str:
 
 
 # ---- transient and permanent faults
+
+
+def of_the_campaign(campaign: StoredCampaign, table: Sequence[RunRow]) -> list[str]:
+    """The programs that were edited meanwhile, then `shares`."""
+    return [*campaign.edited, *shares(table)]
 
 
 def shares(table: Sequence[RunRow]) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from wedgehog.reports.campaign_folder import StoredCampaign
-from wedgehog.reports.cost import notes, numbers, shares, total_words
+from wedgehog.reports.cost import notes, numbers, of_the_campaign, total_words
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import ATTENTION, SIGNS, WORST_FIRST, alike, result_category, tally
@@ -78,7 +78,7 @@ def _below(campaign: StoredCampaign, table: Sequence[RunRow], rows: Sequence[Run
     """What stands below the table."""
     for note in _first((escaped(note) for note in notes(rows)), NOTES, "notes"):
         yield from (note, "")
-    if lines := [*campaign.edited, *shares(table)]:
+    if lines := of_the_campaign(campaign, table):
         yield from _first((f"- {escaped(line)}" for line in lines), SHARES, "such lines")
         yield ""
     if together := list(side_by_side(campaign)):

@@ -268,7 +268,6 @@ class Session:
             why = bad.strerror if isinstance(bad, OSError) else bad
             raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {why}") from None
         began_s = round(place.clock.now(), 4)
-        runs = what_runs(argv, place.cwd, env.get("PATH"), self._owned.pid, python_path=env.get("PYTHONPATH"))
-        self.started = replace(runs, began_s=began_s)
+        self.started = replace(what_runs(argv, place.cwd, env, self._owned.pid), began_s=began_s)
         self.starts.append(self.started)
         return self._owned

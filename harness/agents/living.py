@@ -57,8 +57,7 @@ class LivingSession(Session):
         self._alone = True
         self._denied = False
         """Whether its user has answered a request for permission in this turn."""
-        argv, env = self._argv(first=True), surroundings.env
-        self.started = what_runs(argv, place.cwd, env.get("PATH"), python_path=env.get("PYTHONPATH"))
+        self.started = what_runs(self._argv(first=True), place.cwd, surroundings.env)
 
     # ---- what a kind of agent says
 

@@ -23,8 +23,7 @@ class CommandSession(Session):
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         super().__init__(spec, place, surroundings, tree)
         self._before: dict[str, Signature] = {}
-        argv, env = self._argv("", "user", first=True), surroundings.env
-        self.started = what_runs(argv, place.cwd, env.get("PATH"), python_path=env.get("PYTHONPATH"))
+        self.started = what_runs(self._argv("", "user", first=True), place.cwd, surroundings.env)
 
     async def _say(self, text: str, kind: Stimulus, *, first: bool) -> Outcome:
         """Run the command line for this message."""

@@ -39,8 +39,8 @@ def changed(now: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
 def _programs(spec: AgentSpec) -> Iterator[Started]:
     folder = folder_of(spec) or Path("/")
     theirs = os.environ.get("PYTHONPATH", "") if "PYTHONPATH" in spec.inherit_env else ""
-    modules = filled(spec.env.get("PYTHONPATH", theirs), spec)
+    env = {"PATH": search_path(spec), "PYTHONPATH": filled(spec.env.get("PYTHONPATH", theirs), spec)}
     for line in command_lines(spec).values():
-        yield what_runs([filled(part, spec) for part in line], folder, search_path(spec), python_path=modules)
+        yield what_runs([filled(part, spec) for part in line], folder, env)
     if spec.callable:
         yield started_in(spec, filled(spec.callable, spec))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from wedgehog.harness.commands.source_reading import Function, called_name, calls, functions
+from wedgehog.harness.commands.source_reading import Function, called_name, calls, functions, last_name
 
 Trees = Mapping[Path, ast.Module]
 _MOST_STEPS = 8
@@ -81,7 +81,7 @@ class SourceNames:
         """A text, or that of a constant which has one value in the whole project; empty if the source shows none."""
         if isinstance(value, ast.Constant):
             return str(value.value or "")
-        name = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
+        name = last_name(value)
         found = {text for tree in self.trees.values() for text in _texts(tree, name)} if name else set()
         return found.pop() if len(found) == 1 else ""
 

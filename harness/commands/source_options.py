@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from wedgehog.harness.commands.source_reading import QUESTIONS, Function, called_name, calls, functions
+from wedgehog.harness.commands.source_reading import QUESTIONS, Function, called_name, calls, functions, last_name
 
 MESSAGE = "{message}"
 
@@ -34,13 +34,10 @@ def _of_commands(tree: ast.Module) -> str:
 def _of_click(function: Function) -> Iterator[str]:
     """Of decorators: `@click.argument("message")`, `@click.option("-m", "--message")`."""
     for it in function.decorator_list:
-        if (
-            isinstance(it, ast.Call)
-            and called_name(it) == "argument"
-            and _texts(it.args)[:1] in [[q] for q in QUESTIONS]
-        ):
+        called, texts = (called_name(it), _texts(it.args)) if isinstance(it, ast.Call) else ("", [])
+        if called == "argument" and texts and texts[0] in QUESTIONS:
             yield MESSAGE
-        if isinstance(it, ast.Call) and called_name(it) == "option" and (option := _message_option(_texts(it.args))):
+        if called == "option" and (option := _message_option(texts)):
             yield f"{option} {MESSAGE}"
 
 
@@ -78,8 +75,7 @@ def _long(flags: list[str]) -> str:
 def _command_name(function: Function) -> str | None:
     """The name of a function as a command; None if it is none."""
     for it in function.decorator_list:
-        made = it.func if isinstance(it, ast.Call) else it
-        if (made.attr if isinstance(made, ast.Attribute) else getattr(made, "id", "")) == "command":
+        if last_name(it.func if isinstance(it, ast.Call) else it) == "command":
             return next(iter(_texts(it.args if isinstance(it, ast.Call) else [])), function.name.replace("_", "-"))
     return None
 

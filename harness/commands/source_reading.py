@@ -63,7 +63,12 @@ def calls(tree: ast.AST) -> Iterator[ast.Call]:
 
 def called_name(call: ast.Call) -> str:
     """The last name of what is called."""
-    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return last_name(call.func)
+
+
+def last_name(value: ast.expr | None) -> str:
+    """`c` of `a.b.c` or of `c`; empty for other expressions."""
+    return value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
 
 
 def functions(tree: ast.Module) -> Iterator[Function]:

@@ -68,7 +68,7 @@ def takes_arguments(text: str) -> bool:
 def prompt_of(tree: ast.Module) -> str:
     """The text with which the program asks for the next message in a loop, `input("> ")`; empty without one."""
     for loop in (node for node in ast.walk(tree) if isinstance(node, ast.While)):
-        for call in (node for node in ast.walk(loop) if isinstance(node, ast.Call)):
+        for call in calls(loop):
             match call:
                 case ast.Call(func=ast.Name(id="input"), args=[ast.Constant(value=str(prompt))]) if prompt.strip():
                     return prompt.rsplit("\n", 1)[-1]
@@ -80,5 +80,5 @@ def runs_when_imported(tree: ast.Module) -> bool:
     if any(isinstance(node, ast.While) for node in tree.body):
         return True
     plain = (node for node in tree.body if isinstance(node, ast.Expr | ast.Assign))
-    calls = (call for node in plain for call in ast.walk(node) if isinstance(call, ast.Call))
-    return any(isinstance(call.func, ast.Attribute) and call.func.attr in _BLOCKS for call in calls)
+    called = (call.func for node in plain for call in calls(node))
+    return any(isinstance(it, ast.Attribute) and it.attr in _BLOCKS for it in called)

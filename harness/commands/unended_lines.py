@@ -2,8 +2,10 @@
 
 import json
 import re
+from contextlib import suppress
 from typing import Any, Final
 
+from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.commands.console import CheckFinding
 from wedgehog.harness.record.history import History
@@ -70,8 +72,6 @@ def _error(agent: AgentSpec, lines: list[str]) -> str:
 
 
 def _object(line: str) -> dict[str, Any]:
-    try:
-        said = json.loads(line)
-    except ValueError:
-        return {}
-    return said if isinstance(said, dict) else {}
+    with suppress(ValueError):
+        return mapped(json.loads(line))
+    return {}

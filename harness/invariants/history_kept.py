@@ -8,11 +8,10 @@ from wedgehog.harness.invariants.scope import (
     compacts,
     main_calls_of,
     over,
-    refused_as_too_long,
+    refused_as_too_long_before,
     requests,
     tool_uses_of,
 )
-from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.turn import SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -80,7 +79,7 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
     lost = [call for call in calls if not expected & set(call.arrived.turns_seen)]
     if not lost:
         yield passed(because=f"{turn}: its requests carry an earlier turn")
-    elif any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < lost[0].arrived.id):
+    elif refused_as_too_long_before(history, lost[0]):
         yield nothing(f"{turn}: earlier turns may be gone because the provider refused a request as too long")
     elif not summarized(history, answered[-1], lost[0]):
         one = "nothing of the turn that was answered before"

@@ -149,10 +149,10 @@ def find(name: str) -> Invariant:
 
 def check(name: str, history: History, **parameters: Any) -> Verdict:
     """The verdict of one invariant on a sealed history; a check that crashes says `error`. Errors: InvariantError."""
-    found = _checked(name, history, **parameters)
-    if found.status == "pass" and not found.because:
-        return replace(found, because=find(name).doc)
-    return replace(folded(found), fix=find(name).fix) if found.status == "fail" else folded(found)
+    found = folded(_checked(name, history, **parameters))
+    if found.status == "fail":
+        return replace(found, fix=find(name).fix)
+    return replace(found, because=find(name).doc) if found.status == "pass" and not found.because else found
 
 
 def _checked(name: str, history: History, **parameters: Any) -> Verdict:

@@ -7,11 +7,10 @@ from wedgehog.harness.invariants.scope import (
     called_beside,
     main_calls_of,
     over,
-    refused_as_too_long,
+    refused_as_too_long_before,
     requests,
     tool_uses_of,
 )
-from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -47,7 +46,7 @@ def _is_judged(history: History, turn: Turn, later: Call) -> bool:
     in_order = over(turn) is None and later.arrived.id > ended and not history.beside(turn)
     if not in_order or turn.number not in later.arrived.turns_seen:
         return False
-    too_long = any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < later.arrived.id)
+    too_long = refused_as_too_long_before(history, later)
     beside = called_beside(history, turn.calls[0].arrived.id, later.arrived.id)
     return not too_long and not beside and outcome_of(turn, history).kind == "answered"
 

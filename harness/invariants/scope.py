@@ -171,25 +171,31 @@ def folded(verdict: Verdict) -> Verdict:
     for violation in verdict.violations:
         session = _session(violation)
         kinds.setdefault((session, _NUMBER.sub("#", violation.says[len(session) :])), []).append(violation)
+    shown: list[Violation] = []
     groups = list(kinds.values())
-    shown = [it for alike in groups[:KINDS_SHOWN] for it in _few(alike, ALIKE_SHOWN, "{}and {} more like it")]
-    others = [it for alike in groups[KINDS_SHOWN:] for it in alike]
-    _first, *more = [*shown, *_few(others, 0, "{}and {} more of other kinds")]
-    return replace(verdict, more=tuple(more))
+    for alike in groups[:KINDS_SHOWN]:
+        shown += alike[:ALIKE_SHOWN]
+        shown += _as_one(alike[ALIKE_SHOWN:], f"{_session(alike[0])}and {{}} more like it")
+    shown += _as_one([it for alike in groups[KINDS_SHOWN:] for it in alike], "and {} more of other kinds")
+    return replace(verdict, more=tuple(shown[1:]))
 
 
-def _few(alike: Sequence[Violation], most: int, rest_says: str) -> list[Violation]:
-    shown, rest = list(alike[:most]), alike[most:]
-    if not rest:
-        return shown
-    evidence = tuple(dict.fromkeys(event for violation in rest for event in violation.evidence))
-    says = rest_says.format(_session(rest[0]) if most else "", f"{len(rest):,}")
-    return [*shown, Violation(says, evidence, like=rest[0].says)]
+def _as_one(violations: Sequence[Violation], says: str) -> list[Violation]:
+    """One violation in the place of several, with their evidence; none in the place of none."""
+    if not violations:
+        return []
+    evidence = tuple(dict.fromkeys(event for violation in violations for event in violation.evidence))
+    return [Violation(says.format(f"{len(violations):,}"), evidence, like=violations[0].says)]
 
 
 def _session(violation: Violation) -> str:
     found = _OF_SESSION.match(violation.says)
     return found[0] if found else ""
+
+
+def refused_as_too_long_before(history: History, later: Call) -> bool:
+    """Whether the provider refused a request for its length before this one: then an agent may drop what it likes."""
+    return any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < later.arrived.id)
 
 
 def short_time(took_s: float) -> str:

@@ -52,8 +52,8 @@ class Verdict:
 
     @property
     def all_evidence(self) -> tuple[int, ...]:
-        """The evidence of all its findings, each event once."""
-        return tuple(dict.fromkeys(event for finding in self.violations for event in finding.evidence))
+        """The evidence of all its violations, each event once."""
+        return tuple(dict.fromkeys(event for violation in self.violations for event in violation.evidence))
 
     def named(self, name: str) -> "Verdict":
         """The same verdict with the name of its invariant."""

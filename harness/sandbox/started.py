@@ -19,8 +19,8 @@ from typing import Any
 INTERPRETERS = re.compile(r"(python|pypy|node|nodejs|bun|deno|ruby|perl|php|bash|sh|dash|zsh|ksh|fish|busybox)[\d.]*t?")
 LAUNCHERS = re.compile(
     r"env|timeout|nice|ionice|nohup|setsid|stdbuf|unbuffer|time|taskset|strace|sudo|doas|su|dumb-init|tini|xvfb-run|"
-    r"npx|npm|pnpm|yarn|bunx|tsx|ts-node|uvx?|pipx|poetry|hatch|pdm|rye|conda|mamba|mise|asdf|volta|docker|podman|make|just|go|cargo|dotnet|java|"
-    r"mvn|gradle|lua|julia|R|Rscript"
+    r"npx|npm|pnpm|yarn|bunx|tsx|ts-node|uvx?|pipx|poetry|hatch|pdm|rye|conda|mamba|mise|asdf|volta|"
+    r"docker|podman|make|just|go|cargo|dotnet|java|mvn|gradle|lua|julia|R|Rscript"
 )
 """Programs that start another one, or run its code: their file says nothing about the agent."""
 _TAKE_A_VALUE = {"-W", "-X", "-r", "--require", "--import", "-I", "--loader", "--env-file", "-o"}
@@ -54,22 +54,20 @@ class Started:
     """`mine 1.2.0 (pyproject.toml), commit 3f2a9c1d0b7e`, by the files above the entry; empty: no such files."""
 
 
-def what_runs(
-    argv: Sequence[str], cwd: Path, path: str | None = None, pid: int | None = None, *, python_path: str | None = None
-) -> Started:
-    """What `argv` runs in `cwd`; programs are looked up in `path` (default: our PATH), modules in `python_path` too."""
-    program = shutil.which(argv[0] if "/" not in argv[0] else str(cwd / argv[0]), path=path)
+def what_runs(argv: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, pid: int | None = None) -> Started:
+    """What `argv` runs in `cwd` with the PATH (default: ours) and the PYTHONPATH of `env`."""
+    env = env or {}
+    program = shutil.which(argv[0] if "/" not in argv[0] else str(cwd / argv[0]), path=env.get("PATH"))
     if program is None:
         return Started(tuple(argv), argv[0], pid=pid)
     executable = Path(program).resolve()
     names = Path(program).name, executable.name  # `sh` may lead to busybox, and `node` to the shim of a version manager
-    interprets = any(map(INTERPRETERS.fullmatch, names))
-    if not interprets and any(map(LAUNCHERS.fullmatch, names)):
-        return Started(tuple(argv), str(executable), pid=pid)
-    if not interprets:
+    if not any(map(INTERPRETERS.fullmatch, names)):
+        if any(map(LAUNCHERS.fullmatch, names)):
+            return Started(tuple(argv), str(executable), pid=pid)
         version = _npm_version(executable) or _version_of_command(Path(program))
         return Started(tuple(argv), str(executable), version, str(executable), sha256(executable), pid)
-    script, version = _script(argv[1:], cwd, Path(program), python_path or "")
+    script, version = _script(argv[1:], cwd, Path(program), env.get("PYTHONPATH", ""))
     interpreter = interpreter_of(Path(program))
     if script is None:
         return Started(tuple(argv), str(executable), version, pid=pid, interpreter=interpreter)

@@ -169,10 +169,10 @@ class _Spans:
 
     def _violated(self, root: _Span) -> None:
         bad = [it for it in self.run.judgement.verdicts if it.status in VIOLATING]
-        for verdict, finding in ((it, one) for it in bad for one in it.violations):
-            for number in finding.evidence:
+        for name, violation in ((it.name, one) for it in bad for one in it.violations):
+            for number in violation.evidence:
                 if 0 <= number < len(self.history.events):
-                    says = {"wedgehog.invariant": verdict.name, "wedgehog.says": finding.like or finding.says}
+                    says = {"wedgehog.invariant": name, "wedgehog.says": violation.like or violation.says}
                     root.add(self.history.events[number].at_s, "wedgehog.violation", says)
 
 

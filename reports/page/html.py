@@ -19,8 +19,8 @@ from wedgehog.reports.cost import (
     cost_words,
     count_words,
     notes,
+    of_the_campaign,
     per_answer,
-    shares,
     total_words,
     worst,
 )
@@ -142,7 +142,7 @@ class _Page:
         for title, runs in self._by_family():
             shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
             tables += [title, *grid(shown, "scenario", "agent", self.runs.address, self._below)]
-        lines = [tag("li", line) for line in (*self.campaign.edited, *shares(self.table))]
+        lines = [tag("li", line) for line in of_the_campaign(self.campaign, self.table)]
         told = tag("ul", lines, class_="facts") if lines else None
         return tag("section", tag("h2", "Verdicts"), tables, told) if tables else None
 

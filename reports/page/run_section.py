@@ -183,14 +183,14 @@ class _PlayedRun:
         return _titled("Invariants", table, _named("Passed", held), _named("Nothing to judge", rest))
 
     def _violations(self, verdict: Verdict) -> Iterator[Markup]:
-        """A row with the name and the fix, and one for each further finding."""
+        """A row with the name and the fix, and one for each further violation."""
         evidence = self._evidence(verdict.evidence)
         yield line(_INVARIANT, (verdict.name, status_badge(verdict.status), _why_and_fix(verdict), evidence))
-        for finding in verdict.more:
-            yield line(_INVARIANT, ("", "", finding.says, self._evidence(finding.evidence)))
+        for other in verdict.more:
+            yield line(_INVARIANT, ("", "", other.says, self._evidence(other.evidence)))
 
     def _evidence(self, ids: Sequence[int]) -> Markup:
-        """The events that prove a finding, each linked to the list; the end of a long list is folded."""
+        """The events that prove a violation, each linked to the list; the end of a long list is folded."""
         events = self.history.events
         found = [events[i] for i in ids if 0 <= i < len(events)]
         shown = self._links(found[:EVIDENCE_SHOWN])
@@ -246,8 +246,8 @@ class _PlayedRun:
     @cached_property
     def linked(self) -> frozenset[int]:
         """The events to which the table of invariants links."""
-        findings = (finding for one in self.run.judgement.verdicts for finding in one.violations)
-        return frozenset(event for finding in findings for event in finding.evidence[:EVIDENCE_LINKED])
+        shown = (it for verdict in self.run.judgement.verdicts for it in verdict.violations)
+        return frozenset(event for it in shown for event in it.evidence[:EVIDENCE_LINKED])
 
     def _timeline(self) -> Markup | None:
         judged, bad = self.run.judgement, frozenset(self.violating)

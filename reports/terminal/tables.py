@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, SINGLE_FIX, agent_order
-from wedgehog.reports.cost import asked, notes, numbers, shares
+from wedgehog.reports.cost import asked, notes, numbers, of_the_campaign
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.repeats import folded
 from wedgehog.reports.rows import RunRow
@@ -114,7 +114,7 @@ class Tables(Printer):
             self.say(f"database of {scenario}: {said}", "dim")
 
     def _shares(self) -> None:
-        lines = [*self.campaign.edited, *shares(self.rows)]
+        lines = of_the_campaign(self.campaign, self.rows)
         if lines:
             self.console.print()
         for line in lines:

@@ -67,7 +67,7 @@ def test_a_console_script_is_named_by_the_version_of_its_python_package(tmp_path
     info = tmp_path / "venv" / "lib" / "python3.11" / "site-packages" / "my_agent-4.5.dist-info"
     script(info / "METADATA", "Name: my-agent\nVersion: 4.5\n")
     script(info / "entry_points.txt", "[console_scripts]\nagent = my_agent:main\n")
-    assert what_runs(["agent"], tmp_path, path=str(tmp_path / "venv" / "bin")).version == "4.5"
+    assert what_runs(["agent"], tmp_path, {"PATH": str(tmp_path / "venv" / "bin")}).version == "4.5"
 
 
 def test_an_interpreters_script_is_not_looked_up_among_the_commands_of_all_packages(
