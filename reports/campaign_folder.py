@@ -65,7 +65,7 @@ class StoredCampaign:
         """A line for each program that was edited while the campaign played."""
         files = self.facts.get("edited")
         names = dict.fromkeys(map(str, files)) if isinstance(files, list) else ()
-        return [f"edited while it was tested: {name}; not all runs are of one text" for name in names]
+        return [f"{name} was edited while the campaign played: not all runs tested the same program" for name in names]
 
     def family(self, scenario: str) -> str:
         """The family of a scenario; `NO_FAMILY` if it has none."""

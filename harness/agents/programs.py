@@ -24,7 +24,7 @@ def programs_of(specs: Iterable[AgentSpec]) -> Mapping[str, str]:
 
 
 def programs_that_ran(history: Path) -> list[tuple[str, str]]:
-    """Path and sha256 of each program that a run recorded, read from its lines, as a long history takes seconds."""
+    """Path and sha256 of each program that a run recorded. Only its lines are parsed: a long history takes seconds."""
     with suppress(OSError), history.open(encoding="utf-8", errors="replace") as lines:
         starts = [json.loads(line) for line in lines if line.startswith('{"event": "agent_started"')]
         return [(start["entry"], start["entry_hash"]) for start in starts if start["entry_hash"]]

@@ -89,7 +89,7 @@ def edits(written: Iterable[Path], before: Times, after: Times, known: Collectio
 
 
 def settled(after: Times, known: Collection[Path], look: Callable[[], Times]) -> Times:
-    """Return the times of a moment later for files that runs write: this command's own words may be logged to one."""
+    """Return the times, with newer ones for files that runs write: one may be a log of what this command just said."""
     time.sleep(_POLL_S)
     now = look()
     return {path: now.get(path, at) if path in known else at for path, at in after.items()}

@@ -103,7 +103,7 @@ class BackendFaults:
     def _prove_by_what_was_sent(
         self, connection: BackendConnection, struck: list[tuple[FaultState, ArmedFault]]
     ) -> None:
-        """The agent closed before the network counted the bytes that a slow link made late; they were sent into it."""
+        """Prove a slow fault if the agent closed before a late byte passed: bytes were sent while the fault was on."""
         for state, armed in struck:
             stream = connection.streams["up" if state.at.in_request else "down"]
             if state.slows and not state.healed.is_set() and (sent := stream.carried - (armed.at or 0)) > 0:

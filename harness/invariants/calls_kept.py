@@ -21,8 +21,8 @@ from wedgehog.harness.record.views import Call, Turn
 def calls_kept(history: History) -> Iterator[Verdict]:
     """If the model reads the result of one tool call of a reply, it reads one for each of its other calls too.
 
-    A call that is taken out of the conversation, or melted into another one, leaves no trace: the model cannot know
-    that its work was not done, and says that it was. Judged on replies with several calls that arrived whole, in
+    A call that is removed from the conversation, or merged into another one, leaves no trace: the model cannot know
+    that the call did not run, and says that it did. Judged on replies with several calls that arrived whole, in
     answered turns. A result that says that the call did not run is enough.
 
     Fix: Keep the calls of a streamed reply apart by their index. Run each of them, one after the other if need be, or

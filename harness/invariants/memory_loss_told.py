@@ -21,7 +21,7 @@ _WORD: Final = re.compile(r"(?<!\w)[^\W\d_]{3,}(?!\w)")
 
 @invariant("memory_loss_told")
 def memory_loss_told(history: History) -> Iterator[Verdict]:
-    """A failed server behind `links:` does not cost an answered turn without a word.
+    """If a server behind `links:` fails, the agent does not silently forget an answered turn.
 
     An agent that takes a failed read of its database for an empty memory answers as if its user had said nothing
     before; one that ignores a failed write has forgotten the turn at the next message. Judged on two answered turns in
@@ -58,7 +58,7 @@ def _paid(turn: Turn) -> list[Call]:
 
 
 def _struck(history: History, turn: Turn) -> list[FaultFired]:
-    """The faults that struck a server of the user's own in a turn; the proof of one may come at the turn's end."""
+    """The faults that struck a server of the user's own in a turn. A fault may be proved only at the turn's end."""
     return [it for it in history.of(FaultFired) if it.turn == turn.number and it.link.startswith("tcp:")]
 
 
@@ -68,7 +68,10 @@ def _carries(turn: Turn, other: Turn) -> bool:
 
 
 def _is_told(history: History, *turns: Turn) -> bool:
-    """Whether these turns say a word that the model, the messages and the turns without a failure do not say."""
+    """Whether the output of these turns has a word of its own, which may tell the user of the loss.
+
+    That is a word that no reply of the model, no message and no output of a turn without a failure has.
+    """
     usual = [turn for turn in history.turns if turn not in turns and not _struck(history, turn)]
     said = [call.ended.text_delivered for call in history.calls if call.ended is not None]
     said += [turn.stimulus.text for turn in history.turns if turn.stimulus is not None]

@@ -166,7 +166,7 @@ def together(findings: Iterable[Verdict]) -> Verdict:
 
 
 def folded(verdict: Verdict) -> Verdict:
-    """The verdict with the first violations of each kind; the others of a kind, and further kinds, are one each."""
+    """The verdict with a few violations of each kind. The others of a kind count as one, and so do further kinds."""
     kinds: dict[tuple[str, str], list[Violation]] = {}
     for violation in verdict.violations:
         session = _session(violation)

@@ -16,14 +16,15 @@ from wedgehog.harness.record.views import ToolUse, Turn
 def whole_call_runs(history: History) -> Iterator[Verdict]:
     """A tool call that came whole after a broken try, or in another form of the stream, runs before its result is sent.
 
-    An agent that keeps the half arguments, and puts the whole ones behind them, can read neither; nor can one that
-    takes an empty field of a later piece for a new call. The model is then told that its call was wrong, though it was
-    right. Judged by the command's own beacon, where another call of the same tool ran in this run, and no other call of
-    the reply: an agent may run one call of a reply, and say so of the others. A turn in which
-    another message came is not judged, since an agent may leave its calls out for that.
+    An agent that appends the whole arguments of the second try to the half ones of the first can parse neither. Nor can
+    an agent that takes an empty field of a later chunk for a new call. The model then reads that its call was wrong,
+    though it was right. Whether a call ran is known by the beacon of its command. Judged if another call of the same
+    tool ran in this run, and no other call of the same reply: an agent may run one call of a reply, and tell the model
+    that it skipped the others. Not judged if another message came during the turn, because an agent may then skip its
+    calls.
 
     Fix: Begin each try with empty buffers: no text, no tool calls, no arguments of the try before it. Find the call to
-    which a piece belongs by its index, and let an empty field of a later piece change nothing.
+    which a chunk belongs by its index, and let an empty field of a later chunk change nothing.
     """
     for turn in history.turns:
         if over(turn) is None and not history.beside(turn):

@@ -174,7 +174,7 @@ class Campaign:
         return judgement
 
     async def _note_edits(self, entry: Entry) -> None:
-        """Name a program in campaign.json that was edited since the campaign began: not all runs are of one text."""
+        """Name a program in campaign.json that was edited since the campaign began."""
         if not self.entries:
             return
         with contextlib.suppress(AgentError):  # a file that is gone has no text to compare

@@ -134,7 +134,7 @@ def _check(path: str, found: str, planned: str) -> None:
 
 def _check_files(found: Mapping[str, str], planned: Mapping[str, str], what: str) -> None:
     if names := changed(found, planned):
-        how = "has changed since" if all(map(found.get, names)) else "is not found as when"
+        how = "has changed since" if all(map(found.get, names)) else "is not found where it was when"
         raise ResumeError(f"{', '.join(names)}: {what} {how} the campaign began; restore it, or {ANEW}")
 
 

@@ -138,7 +138,7 @@ def _post(address: str, body: bytes) -> None:
 
 
 def _refused_spans(body: bytes) -> str:
-    """What a collector says that took only a part (OTLP's `partialSuccess`); empty if it took all."""
+    """How many spans a collector refused, and why (OTLP's `partialSuccess`); empty if it took all of them."""
     try:
         said = json.loads(body)["partialSuccess"]
         number = int(said.get("rejectedSpans", 0))

@@ -93,7 +93,7 @@ def _legend(lanes: Sequence[Lane], bad: Collection[int]) -> Iterator[Markup]:
             yield tag("span", tag("i", class_=tone), words, class_="key")
     if bad:
         yield tag(
-            "span", tag("i", class_="bad-sign"), "evidence against an invariant, or leaves one open", class_="key"
+            "span", tag("i", class_="bad-sign"), "evidence against an invariant, or why it is undecided", class_="key"
         )
 
 

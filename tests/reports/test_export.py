@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from wedgehog.harness.commands.cli import app
+from wedgehog.harness.invariants.scope import folded, together
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.events.turn import Frozen
@@ -159,6 +160,17 @@ def test_what_violates_is_marked(campaign: Campaign):
     tracks = {it["tid"]: it["args"]["name"] for it in events if it["name"] == "thread_name"}
     assert tracks[marks[0]["tid"]] == VIOLATIONS
     assert [it["args"]["events"][0] for it in events if "violates" in it["args"]] == [10]
+
+
+def test_each_event_of_many_violations_has_a_sentence_of_its_kind(campaign: Campaign):
+    """Also those that the page counts in one line, in both forms of a trace."""
+    verdict = folded(together(fail(f"breach {number}", [Event(id=number)]) for number in range(6))).named("mine")
+    assert verdict.more[-1].says == "and 3 more like it"
+    folder = campaign.run(judgement("s", "a", "fail", violated=("mine",), verdicts=(verdict,)), dangling)
+    marks = [it["args"]["says"] for it in _trace(folder) if it.get("cat") == "violation"]
+    events = [_values(it["attributes"]) for it in _otlp(folder)[0]["events"] if it["name"] == "wedgehog.violation"]
+    for said in (marks, [it["wedgehog.says"] for it in events]):
+        assert sorted(said) == ["breach 0", "breach 1", "breach 2", *["breach 3"] * 3]
 
 
 # ---- OpenTelemetry

@@ -105,5 +105,6 @@ def test_a_function_that_no_other_process_can_import_is_refused():
 def test_the_package_has_a_version_and_imports_nothing_before_it_is_used():
     """A mistyped name is an AttributeError, as in every module."""
     assert wedgehog.__version__ and set(wedgehog.__all__) >= {"Provider", "given_faults"}
+    assert set(dir(wedgehog)) >= set(wedgehog.__all__)
     with pytest.raises(AttributeError, match="no attribute 'given_fault'"):
         getattr(wedgehog, "given_fault")  # noqa: B009  the test of a name that mypy knows to be wrong

@@ -141,28 +141,46 @@ def test_a_run_whose_files_a_crash_of_the_machine_destroyed_is_played_again(fold
 
 
 class Edits(NoProgress):
-    """Edits the agent when the first run begins, and restores it when the second one does."""
+    """Edits the agent when the first run begins. The edit is taken back at the end of that run, or with the next one."""
 
-    def __init__(self, agent: Path) -> None:
-        self.texts, self.agent = iter([f"{AGENT}# edited", AGENT]), agent
+    def __init__(self, agent: Path, *, back_at_the_end: bool) -> None:
+        self.texts, self.agent, self.back = iter([f"{AGENT}# edited", AGENT]), agent, back_at_the_end
 
     def begins(self, what: str) -> None:
-        if not what.startswith("control"):
-            self.agent.write_text(next(self.texts))
+        if not what.startswith("control") and (text := next(self.texts, "")):
+            self.agent.write_text(text)
+
+    def ended(self, what: str, judgement: Judgement | None) -> None:
+        if judgement is not None and self.back:
+            self.agent.write_text(AGENT)
 
 
-def test_an_agent_that_is_edited_while_it_is_tested_is_named(tmp_path: Path):
-    """Also if the edit is taken back: not all runs are of one text. A campaign without an edit says nothing."""
+def played_while(progress: NoProgress, folder: Path) -> Campaign:
+    """A campaign of two runs in virtual time."""
+    first = Entry(load_scenario(folder / "well.yaml"), load_spec(folder / "mine.yaml"))
+    options = Options(folder.parent / "runs", jobs=1, world="sim")
+    campaign = Campaign([first, replace(first, repeat=2)], options, progress, lambda line: None)
+    asyncio.run(campaign.play())
+    return campaign
+
+
+@pytest.mark.parametrize("back_at_the_end", [True, False])
+def test_an_agent_that_is_edited_while_it_is_tested_is_named(back_at_the_end: bool, tmp_path: Path):
+    """Also if the edit is taken back at once: not all runs tested the same program."""
     place = files(tmp_path / "files")
-    first = Entry(load_scenario(place / "well.yaml"), load_spec(place / "mine.yaml"))
-    entries = [first, replace(first, repeat=2)]
-    for progress, edited in ((Edits(place / "agent.py"), [str(place / "agent.py")]), (NoProgress(), None)):
-        options = Options(tmp_path / "runs", jobs=1, world="sim")
-        campaign = Campaign(entries, options, progress, lambda line: None)
-        asyncio.run(campaign.play())
-        assert campaign.store.facts().get("edited") == edited
-        said = [f"edited while it was tested: {name}; not all runs are of one text" for name in edited or ()]
-        assert load(campaign.store.folder).edited == said
+    agent = place / "agent.py"
+    campaign = played_while(Edits(agent, back_at_the_end=back_at_the_end), place)
+    assert campaign.store.facts()["edited"] == [str(agent)]
+    says = f"{agent} was edited while the campaign played: not all runs tested the same program"
+    assert load(campaign.store.folder).edited == [says]
+    into = tmp_path / "baseline.yaml"
+    told = CliRunner().invoke(app, ["baseline", str(campaign.store.folder), "--into", str(into)])
+    assert told.exit_code == 0 and says in " ".join(told.stderr.split())
+
+
+def test_a_campaign_without_an_edit_names_no_program(tmp_path: Path):
+    campaign = played_while(NoProgress(), files(tmp_path / "files"))
+    assert "edited" not in campaign.store.facts() and load(campaign.store.folder).edited == []
 
 
 # ---- mistakes
@@ -188,6 +206,11 @@ def changed_plugin(folder: Path) -> None:
     path.write_text("# edited\n")
     plan = json.loads((folder / "plan.json").read_text())
     (folder / "plan.json").write_text(json.dumps(plan | {"plugins": {str(path): "0" * 64}}))
+
+
+def lost_plugin(folder: Path) -> None:
+    plan = json.loads((folder / "plan.json").read_text())
+    (folder / "plan.json").write_text(json.dumps(plan | {"plugins": {"no_such_module": "0" * 64}}))
 
 
 def lost_agent(folder: Path) -> None:
@@ -242,6 +265,7 @@ def own_files(folder: Path, stopped: Path) -> Path:
         (changed_agent, [], "mine.yaml: its text has changed since the campaign began; restore it"),
         (changed_program, [], "agent.py: this program of an agent has changed since the campaign began; restore it"),
         (changed_plugin, [], "own.py: this plugin has changed since the campaign began; restore it"),
+        (lost_plugin, [], "no_such_module: this plugin is not found where it was when the campaign began; restore it"),
         (lost_agent, [], "mine.yaml: no such file; the campaign was begun with it"),
         (no_plan, [], "no plan.json in it; only a campaign of `wedgehog run` can go on"),
         (torn_plan, [], "plan.json: damaged: not valid JSON"),

@@ -28,6 +28,13 @@ def test_a_script_is_the_entry_and_its_interpreter_the_executable(tmp_path: Path
         assert started.argv == (sys.executable, *line)
 
 
+def test_a_value_of_an_interpreters_option_is_no_script(tmp_path: Path):
+    """`bash -o pipefail run.sh`, and an interpreter under another name: a link to busybox or to a shim."""
+    run = script(tmp_path / "run.sh")
+    (tmp_path / "bash").symlink_to(script(tmp_path / "mise"))
+    assert what_runs(["./bash", "-o", "pipefail", "run.sh"], tmp_path).entry == str(run)
+
+
 def test_what_starts_another_program_is_not_the_agents_file(tmp_path: Path):
     """Two agents of one interpreter or launcher are not one agent: `python -c …`, `npx agent`."""
     script(tmp_path / "npm" / "npx-cli.js", "#!/usr/bin/env node")
