@@ -141,7 +141,7 @@ def test_a_run_whose_files_a_crash_of_the_machine_destroyed_is_played_again(fold
 
 
 class Edits(NoProgress):
-    """Edits the agent when the first run begins. The edit is taken back at the end of that run, or with the next one."""
+    """Edits the agent when the first run begins, and takes it back at its end, or when the second run begins."""
 
     def __init__(self, agent: Path, *, back_at_the_end: bool) -> None:
         self.texts, self.agent, self.back = iter([f"{AGENT}# edited", AGENT]), agent, back_at_the_end
