@@ -23,12 +23,33 @@ def programs_of(specs: Iterable[AgentSpec]) -> Mapping[str, str]:
     return {it.entry: it.entry_hash for it in found if it.entry is not None and it.entry_hash is not None}
 
 
-def programs_that_ran(history: Path) -> list[tuple[str, str]]:
-    """Path and sha256 of each program that a run recorded. Only its lines are parsed: a long history takes seconds."""
+def edited_programs(spec: AgentSpec, history: Path, planned: Mapping[str, str]) -> list[str]:
+    """The programs that a run recorded with a text that none of the planned programs has.
+
+    A run's copy of a file is named by the file. Left out is a file that only the run made or could find. Errors:
+    PythonError.
+    """
+    ran = dict.fromkeys(file for file, text in _recorded(history) if text not in planned.values())
+    found = [str(it) for file in ran if (it := _lasting(Path(file), spec)) is not None]
+    known = {*planned, *programs_of([spec])} if found else set()
+    return [file for file in found if file in known]
+
+
+def _recorded(history: Path) -> list[tuple[str, str]]:
+    """Path and sha256 of each program of a run. Only their lines are parsed: a whole history can take seconds."""
     with suppress(OSError), history.open(encoding="utf-8", errors="replace") as lines:
         starts = [json.loads(line) for line in lines if line.startswith('{"event": "agent_started"')]
         return [(start["entry"], start["entry_hash"]) for start in starts if start["entry_hash"]]
     return []
+
+
+def _lasting(file: Path, spec: AgentSpec) -> Path | None:
+    """The file itself, or the one in the spec's `workdir` of which it was the run's copy; None if it is neither."""
+    if file.is_file():
+        return file
+    folder = folder_of(spec)
+    copied = (folder.joinpath(*file.parts[number:]) for number in range(1, len(file.parts))) if folder else ()
+    return next((it for it in copied if it.is_file()), None)
 
 
 def changed(now: Mapping[str, str], before: Mapping[str, str]) -> list[str]:

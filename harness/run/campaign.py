@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.missing import check_agents
-from wedgehog.harness.agents.programs import programs_of, programs_that_ran
+from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import choose_network
@@ -174,21 +174,15 @@ class Campaign:
         return judgement
 
     async def _note_edits(self, entry: Entry) -> None:
-        """Name a program in campaign.json that was edited since the campaign began."""
-        if not self.entries:
-            return
-        with contextlib.suppress(AgentError):  # a file that is gone has no text to compare
-            now = await asyncio.to_thread(self._programs_of, entry)
-            edited = [file for file, text in now if file not in self._edited and text != self._programs.get(file)]
-            self._edited.update(edited)
-            if edited:
-                self.store.add_facts("edited", *dict.fromkeys(edited))
-
-    def _programs_of(self, entry: Entry) -> list[tuple[str, str]]:
-        """The programs of an agent as they are now, and as its run recorded them: an edit may be taken back."""
-        folder = self.store.run_folder(*key(entry))
-        ran = [it for it in programs_that_ran(folder / "history.jsonl") if it[0] in self._programs]
-        return [*ran, *programs_of([entry.agent]).items()]
+        """Name in campaign.json the programs of a run that were edited since the campaign began."""
+        if self.entries:
+            history = self.store.run_folder(*key(entry)) / "history.jsonl"
+            with contextlib.suppress(AgentError):  # the Python of a callable is gone
+                found = await asyncio.to_thread(edited_programs, entry.agent, history, self._programs)
+                edited = [file for file in found if file not in self._edited]
+                self._edited.update(edited)
+                if edited:
+                    self.store.add_facts("edited", *edited)
 
     async def _played(self, entry: Entry, control: ControlFacts, network: Network) -> Judgement:
         """Play a run into its folder."""

@@ -1,6 +1,7 @@
 """The files that agents run are found from their specs."""
 
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -10,20 +11,29 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.agents.programs import programs_of
-from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.agents.programs import edited_programs, programs_of
+from wedgehog.harness.agents.spec import AgentSpec, load_spec
+from wedgehog.harness.record.events.run import AgentStarted
+
+
+def spec_of(folder: Path, **keys: Any) -> AgentSpec:
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", **keys}))
+    return load_spec(path)
 
 
 def found(folder: Path, **keys: Any) -> Mapping[str, str]:
     """The programs of a spec with these keys."""
-    path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", **keys}))
-    return programs_of([load_spec(path)])
+    return programs_of([spec_of(folder, **keys)])
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def of(*files: Path) -> Mapping[str, str]:
     """These files, each with the hash of its text."""
-    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    return {str(file): digest(file.read_text()) for file in files}
 
 
 def written(file: Path, text: str = "print()\n", mode: int = 0o755) -> Path:
@@ -71,3 +81,43 @@ def test_the_file_of_a_callable_counts(tmp_path: Path):
     agent = written(tmp_path / "agent.py", "async def answer(message): return message\n")
     assert found(tmp_path, callable="{here}/agent.py:answer") == of(agent)
     assert found(tmp_path, callable="{here}/agent.py:answer", python=sys.executable) == of(agent)
+
+
+def recorded(folder: Path, *programs: tuple[Path, str]) -> Path:
+    """The history of a run with these programs, each with its text."""
+    history = folder / "history.jsonl"
+    starts = (AgentStarted(argv=(), executable="", entry=str(file), entry_hash=digest(text)) for file, text in programs)
+    history.write_text("".join(f"{json.dumps(it.as_json())}\n" for it in starts))
+    return history
+
+
+def test_a_program_that_ran_with_another_text_is_named_and_an_unchanged_one_is_not(tmp_path: Path):
+    """Whatever its file holds now: the edit may have been taken back."""
+    agent = written(tmp_path / "agent.py")
+    spec = spec_of(tmp_path, command=["{python}", "{here}/agent.py", "{message}"])
+    planned = programs_of([spec])
+    assert edited_programs(spec, recorded(tmp_path, (agent, "print()\n")), planned) == []
+    assert edited_programs(spec, recorded(tmp_path, (agent, "edited"), (agent, "edited")), planned) == [str(agent)]
+
+
+def test_a_link_that_leads_to_another_version_is_named(tmp_path: Path):
+    """Its installer has updated it; a program that the spec does not show is not named."""
+    versions = [written(tmp_path / "versions" / number, f"#!/bin/sh\necho {number}\n") for number in ("1", "2")]
+    command = tmp_path / "mycli"
+    command.symlink_to(versions[0])
+    spec = spec_of(tmp_path, command=["{here}/mycli", "{message}"])
+    planned = programs_of([spec])
+    command.unlink()
+    command.symlink_to(versions[1])
+    ran = [(file, file.read_text()) for file in (versions[1], written(tmp_path / "other.py", "of another spec"))]
+    assert edited_programs(spec, recorded(tmp_path, *ran), planned) == [str(versions[1])]
+
+
+def test_a_runs_copy_is_named_by_its_file_and_what_a_run_makes_is_not_named(tmp_path: Path):
+    """The folders of a run are gone when it has ended; `files:` may write another text in each run."""
+    agent = written(tmp_path / "app" / "agent.py")
+    spec = spec_of(tmp_path, workdir="app", command=["{python}", "agent.py", "{message}"])
+    copy, made = Path("/gone/run/cwd/agent.py"), Path("/gone/run/home/run.sh")
+    history = recorded(tmp_path, (copy, "edited"), (made, "of this run"))
+    assert edited_programs(spec, history, programs_of([spec])) == [str(agent)]
+    assert edited_programs(spec, tmp_path / "no history", programs_of([spec])) == []
