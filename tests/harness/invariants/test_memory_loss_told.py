@@ -85,6 +85,39 @@ def test_agents_that_tell_or_keep_their_memory_or_have_none_do_not_fail(history:
     assert check("memory_loss_told", history).status == status
 
 
+def test_words_that_each_turn_with_a_failure_has_may_tell_of_it():
+    """A database that is down for two turns is told of in both."""
+    tell = HistoryBuilder()
+    for number in (1, 2, 3, 4):
+        tell.message()
+        down = number in (2, 3)
+        if down:
+            tell.add(replace(CUT, turn=number))
+        tell.reply(tell.ask(1, sees=[number] if down else None), f"Done {tell.nonce}")
+        tell.end(f"Done {tell.nonce} {'(memory offline)' if down else ''}")
+    assert check("memory_loss_told", tell.seal()).status == "nothing"
+
+
+@pytest.mark.parametrize(("second_message", "status"), [(False, "fail"), (True, "nothing")])
+def test_a_turn_in_which_a_second_message_came_is_not_judged(second_message: bool, status: str):
+    """Which turn a request belongs to, and what the agent had stored by then, is not certain."""
+    tell = HistoryBuilder()
+    for number in (1, 2, 3):
+        tell.message()
+        if number == 2:
+            tell.add(CUT)
+        tell.reply(tell.ask(1, sees=[2] if number == 2 else None), f"Done {tell.nonce}")
+        if number == 2 and second_message:
+            first, words = tell.turn, f"Done {tell.nonce}"
+            tell.message()
+            tell.reply(tell.ask(1), f"Done {tell.nonce}")
+            tell.end(f"Done {tell.nonce}")
+            tell.goes_on(first).end(words)
+        else:
+            tell.end(f"Done {tell.nonce}")
+    assert check("memory_loss_told", tell.seal()).status == status
+
+
 def test_the_log_of_a_service_is_not_read_by_its_user():
     """Only its reply is; a client library logs each failed connection."""
     tell = HistoryBuilder()

@@ -37,6 +37,27 @@ def test_each_session_is_judged_by_itself():
     )
 
 
+def test_each_violation_of_a_session_names_it():
+    """Two early retries in each session are four violations, and many alike are counted for each session apart."""
+    tell = HistoryBuilder()
+    for session in ("A", "B"):
+        tell.message(session=session)
+        for _ in range(6):
+            tell.refuse(tell.ask(1), 429, retry_after_s=20)
+            tell.wait(1.0)
+        tell.answer_step(1)
+        tell.end()
+    found = check("retry_discipline", tell.seal())
+    said = [it.says.partition(" was")[0] for it in found.violations]
+    more = "and 3 more like it"
+    assert said == [
+        *(f"session A: request {number}" for number in (1, 2, 3)),
+        f"session A: {more}",
+        *(f"session B: request {number}" for number in (8, 9, 10)),
+        f"session B: {more}",
+    ]
+
+
 def test_words_of_another_session_are_named():
     """In a request as a message or a result, and in an answer; one session alone has nothing to judge."""
     assert check("sessions_apart", in_turn().seal()).status == "pass"
