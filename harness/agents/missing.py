@@ -20,6 +20,7 @@ from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports
 from wedgehog.harness.scenario import document
+from wedgehog.harness.scenario.mistake import Mistake
 
 _UNSEEN = re.compile(r"import\s*\(?\s*\*|__getattr__|globals\(|exec\(|setattr\(")
 """What gives a module names that stand nowhere in its file."""
@@ -53,7 +54,9 @@ def what_is_missing(spec: AgentSpec) -> str:
     found = list(_missing(spec))
     if not found or not spec.path.is_file():
         return "\n".join(f"{spec.path}: {key}: {says}" for key, says in found)
-    return str(document.load(spec.path).errors([(key.split(": "), f"{key}: {says}") for key, says in found]))
+    return str(
+        document.load(spec.path).errors([Mistake(tuple(key.split(": ")), f"{key}: {says}") for key, says in found])
+    )
 
 
 def _missing(spec: AgentSpec) -> Iterator[tuple[str, str]]:

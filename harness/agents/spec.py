@@ -20,7 +20,7 @@ from wedgehog.harness.agents.templates import expand, written_in
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario import document
 from wedgehog.harness.scenario.document import BadFileError
-from wedgehog.harness.scenario.mistake import BadValuesError
+from wedgehog.harness.scenario.mistake import BadValuesError, Mistake
 
 
 class AgentSpec(AgentKeys):
@@ -129,9 +129,20 @@ def load_spec(path: Path) -> AgentSpec:
     found = document.load(path)
     if isinstance(found.data, dict) and "turns" in found.data:
         raise BadFileError(path, None, "this is a scenario: name it without --agent")
-    spec = found.into(AgentSpec)
+    spec, mistakes = found.checked(AgentSpec)
+    if spec is None:
+        mistakes += _between_keys(found)
+    if spec is None or mistakes:
+        raise found.errors(mistakes)
     spec._path = path.absolute()
     return spec
+
+
+def _between_keys(found: document.Document) -> list[Mistake]:
+    """What does not fit together beside mistakes of single values."""
+    _, wrong = found.checked(AgentKeys)
+    keys = found.readable(AgentKeys, wrong, {"name": "unnamed", "wire": "openai-chat"})
+    return [] if keys is None else [Mistake(place, said) for place, said in contradictions(keys)]
 
 
 def variants(spec: AgentSpec) -> list[AgentSpec]:

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from wedgehog.harness.agents.backend_links import OWN_TEMPLATES, template_of
 from wedgehog.harness.agents.living_spec import LinesAgent
 from wedgehog.harness.agents.sources import OutputSource
-from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys
+from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys, AgentKind
 from wedgehog.harness.agents.templates import NAMES, UnknownTemplateError, names_in, written_in
+from wedgehog.harness.scenario.readable import found_in, is_given
 
 _Problem = tuple[tuple[str | int, ...], str]
 _WITH_MESSAGE = ("command", "resume", "wake_up", "http", "lines")
@@ -17,8 +18,8 @@ _BEFORE_A_MESSAGE = {("http", "start"), *(("lines", key) for key in LinesAgent.m
 
 
 def contradictions(spec: AgentKeys) -> Iterator[_Problem]:
-    """All that does not fit together."""
-    ways = [way for way in AGENT_KINDS if getattr(spec, way) is not None]
+    """All that does not fit together; of a `Readable` spec, as far as it can be read."""
+    ways = [way for way in AGENT_KINDS if is_given(spec, way)]
     if len(ways) != 1:
         found = " and ".join(ways) or "none"
         yield (
@@ -26,44 +27,53 @@ def contradictions(spec: AgentKeys) -> Iterator[_Problem]:
             f"expected exactly one of {', '.join(AGENT_KINDS[:-1])} and {AGENT_KINDS[-1]}, found {found}",
         )
         return
-    yield from _misplaced(spec)
-    yield from _timeouts(spec)
-    yield from _fixes(spec)
-    yield from _tool_host(spec)
-    yield from _hosts(spec)
-    yield from _links(spec)
-    yield from _port(spec)
-    yield from _models(spec)
-    yield from _bad_templates(spec)
+    yield from found_in(spec, _CHECKS)
+
+
+_OTHERS = {kind: tuple(other for other in AGENT_KINDS if other != kind) for kind in AGENT_KINDS}
+"""The kinds of agents beside each."""
+_NO_MEANING: tuple[tuple[tuple[AgentKind, ...], tuple[str, ...], str], ...] = (
+    (("http",), ("abort", "answer", "error", "wake_up"), "for a service, '{}' goes inside 'http'"),
+    (("chat",), ("abort", "answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
+    (
+        ("lines",),
+        ("abort", "answer", "error", "resume"),
+        "for an agent that takes lines, '{}' goes inside 'lines'",
+    ),
+    (("acp",), ("abort", "answer", "error"), "the Agent Client Protocol says what it is; '{}' goes with 'command'"),
+    (("tui",), ("abort", "resume"), "for an agent with a screen, '{}' goes inside 'tui'"),
+    (("tui",), ("answer", "error"), "its screen is what its user sees; '{}' goes with 'command'"),
+    (("callable",), ("answer",), "a callable's answer is its return value; '{}' goes with 'command'"),
+    (("callable", "http", "chat", "acp"), ("resume",), "'{}' goes with 'command'"),
+    (_OTHERS["command"], ("stdin",), "'{}' goes with 'command'"),
+    (("callable", "chat", "lines", "acp", "tui"), ("wake_up",), "'{}' goes with 'command'"),
+    (
+        _OTHERS["callable"],
+        ("python",),
+        "'{}' goes with 'callable'; elsewhere the command line begins with its Python",
+    ),
+)
+"""Which keys have no meaning for which kinds of agents, and where they go."""
 
 
 def _misplaced(spec: AgentKeys) -> Iterator[_Problem]:
     """Keys that have no meaning for this kind of agent."""
     given = spec.model_fields_set
-    for applies, keys, reason in (
-        (spec.http, ("abort", "answer", "error", "wake_up"), "for a service, '{}' goes inside 'http'"),
-        (spec.chat, ("abort", "answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
-        (spec.lines, ("abort", "answer", "error", "resume"), "for an agent that takes lines, '{}' goes inside 'lines'"),
-        (spec.acp, ("abort", "answer", "error"), "the Agent Client Protocol says what it is; '{}' goes with 'command'"),
-        (spec.tui, ("abort", "resume"), "for an agent with a screen, '{}' goes inside 'tui'"),
-        (spec.tui, ("answer", "error"), "its screen is what its user sees; '{}' goes with 'command'"),
-        (not (spec.command or spec.lines or spec.tui), ("resume",), "'{}' goes with 'command'"),
-        (not spec.command, ("stdin", "wake_up"), "'{}' goes with 'command'"),
-        (
-            not spec.command and not (spec.http and spec.http.start),
-            ("simulate",),
-            "'{}' goes with 'command' and with http: 'start'",
-        ),
-        (
-            not spec.callable,
-            ("python",),
-            "'{}' goes with 'callable'; elsewhere the command line begins with its Python",
-        ),
-        (spec.callable, ("answer",), "a callable's answer is its return value; '{}' goes with 'command'"),
-    ):
-        for key in keys if applies else ():
+    kind = next(way for way in AGENT_KINDS if is_given(spec, way))
+    for kinds, keys, reason in _NO_MEANING:
+        for key in keys if kind in kinds else ():
             if key in given:
                 yield (key,), reason.format(key)
+
+
+def _simulated(spec: AgentKeys) -> Iterator[_Problem]:
+    """Only a program that we start has a function that does the same."""
+    if "simulate" in spec.model_fields_set and not is_given(spec, "command") and not (spec.http and spec.http.start):
+        yield ("simulate",), "'simulate' goes with 'command' and with http: 'start'"
+
+
+def _answers(spec: AgentKeys) -> Iterator[_Problem]:
+    """Text is what a service replies; other agents write it somewhere."""
     for key in ("answer", "error"):
         if OutputSource.parse(getattr(spec, key)).kind in ("text", "joined"):
             yield (key,), "expected stdout, stderr, json:PATH, jsonl:PATH or file:PATH (text is for http)"
@@ -145,7 +155,9 @@ def _port(spec: AgentKeys) -> Iterator[_Problem]:
 def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
     asked = {"command", "resume", "wake_up", "callable", "http", "chat", "env", "files", "workdir", "answer"}
     asked |= {"session_files", "session_file", "lines", "acp", "tui", "links"}
-    return written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
+    yield from written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
+    for key in asked:
+        getattr(spec, key)  # one that holds a mistake can have more of them
 
 
 def template_names(spec: AgentKeys) -> set[str]:
@@ -174,5 +186,24 @@ def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:
             yield place, "{message} has no value here, only in command, resume, wake_up, http requests and lines: send"
         elif name == "port" and not (spec.http and spec.http.start):
             yield place, "{port} is only for a service that we start (http: {start: …})"
+
+
+def _workdir(spec: AgentKeys) -> Iterator[_Problem]:
     if spec.workdir is not None and set(names_in(spec.workdir)) - {"here"}:
         yield ("workdir",), "expected a path, absolute or with {here}"
+
+
+_CHECKS = (
+    _misplaced,
+    _simulated,
+    _answers,
+    _timeouts,
+    _fixes,
+    _tool_host,
+    _hosts,
+    _links,
+    _port,
+    _models,
+    _bad_templates,
+    _workdir,
+)

@@ -90,7 +90,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "…'"
 
 
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that is most like `word`; empty where none is near."""
+    return next(iter(get_close_matches(word, list(known), n=1)), "")
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """` (did you mean 'turns'?)`, or nothing where no known word is near."""
-    near = get_close_matches(word, list(known), n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
+    near = nearest(word, known)
+    return f" (did you mean {near!r}?)" if near else ""

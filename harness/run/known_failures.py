@@ -9,6 +9,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import known
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.scenario.document import load
+from wedgehog.harness.scenario.mistake import Mistake
 
 MANY = 20_000
 """In a folder with more entries than this, a name may be that of any scenario."""
@@ -25,9 +26,9 @@ def check_known(specs: Iterable[AgentSpec], scenarios: Iterable[Path], stock: Pa
     names = {name for folder in folders for path in folder.glob("*.yaml") for name in _names(path)}
     names |= {path.stem for path in stock.rglob("*.yaml")}
     for spec in specs:
-        wrong = [(("known", name), _unknown(name, names)) for name in sorted(spec.known.keys() - names)]
+        wrong = [Mistake(("known", name), _unknown(name, names)) for name in sorted(spec.known.keys() - names)]
         if wrong and (below := _below(spec.path.parent)) is not None:
-            wrong = [it for it in wrong if it[0][1] not in below]
+            wrong = [one for one in wrong if one.place[-1] not in below]
             if wrong:
                 raise load(spec.path).errors(wrong)
 

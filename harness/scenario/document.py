@@ -10,18 +10,20 @@ false and null are not text.
 import errno
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from wedgehog.harness.scenario.mistake import DocumentPath, all_mistakes, is_unknown_key, meant
+from wedgehog.harness.scenario.mistake import DocumentPath, Mistake, all_mistakes
 from wedgehog.harness.scenario.plain_yaml import compose
+from wedgehog.harness.scenario.readable import Readable
 
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 MOST_VALUES = 100_000
 """More than any hand-written file; a file of nested aliases can stand for billions."""
 
@@ -56,12 +58,12 @@ class Document:
 
     def error(self, place: Sequence[str | int], message: str) -> BadFileError:
         """A BadFileError at the line of `place`."""
-        return self.errors([(place, message)])
+        return self.errors([Mistake(tuple(place), message)])
 
-    def errors(self, found: Sequence[tuple[Sequence[str | int], str]]) -> BadFileError:
-        """A BadFileError with a line for each place and message, from the top of the file."""
-        by_line = sorted(((self.line(place), said) for place, said in found), key=itemgetter(0))
-        first, *others = (BadFileError(self.path, line, said) for line, said in by_line)
+    def errors(self, found: Sequence[Mistake]) -> BadFileError:
+        """A BadFileError with a line for each mistake, from the top of the file."""
+        lines = dict.fromkeys(sorted(((self.line(one.place), one.said) for one in found), key=itemgetter(0)))
+        first, *others = (BadFileError(self.path, line, said) for line, said in lines)
         return BadFileError(first.path, first.line, first.message, others)
 
     def into(self, kind: type[T], *, at: Sequence[str | int] = ()) -> T:
@@ -71,9 +73,7 @@ class Document:
             raise self.errors(found)
         return cast(T, value)
 
-    def checked(
-        self, kind: type[T], *, at: Sequence[str | int] = ()
-    ) -> tuple[T | None, list[tuple[DocumentPath, str]]]:
+    def checked(self, kind: type[T], *, at: Sequence[str | int] = ()) -> tuple[T | None, list[Mistake]]:
         """The data as `kind`, and all that is wrong with it: unknown keys do not hide what is wrong beside them.
 
         The value is there also if unknown keys are all that is wrong.
@@ -85,7 +85,7 @@ class Document:
             return TypeAdapter(kind).validate_python(part), []
         except ValidationError as bad:
             found = list(all_mistakes(bad, kind, self.lines, tuple(at)))
-        unknown = {place[len(at) :]: meant(said) for place, said in found if is_unknown_key(said)}
+        unknown = _unknown_keys(found, len(at))
         if len(unknown) < len(found) or not unknown:
             return None, found
         rest = _corrected(part, unknown)
@@ -95,10 +95,37 @@ class Document:
             lines = {(*at, *_renamed(place[len(at) :], unknown)): line for place, line in self.lines.items()}
             more = all_mistakes(bad, kind, {**self.lines, **lines}, tuple(at))
             back = {_renamed(place, unknown): place for place in (line[len(at) :] for line in self.lines)}
-            return None, [
-                *found,
-                *(((*at, *back.get(place[len(at) :], place[len(at) :])), said) for place, said in more),
-            ]
+            places = [(*at, *back.get(one.place[len(at) :], one.place[len(at) :])) for one in more]
+            return None, [*found, *(replace(one, place=place) for one, place in zip(more, places, strict=True))]
+
+    def readable(self, kind: type[M], found: Sequence[Mistake], needed: Mapping[str, Any]) -> M | None:
+        """What can be read although `found` is wrong; None if that is nothing.
+
+        It stands for a `kind` (see `Readable`): keys at the top of the file that hold a mistake are unread. `needed`
+        has a value for each key that must not be missing.
+        """
+        if not isinstance(self.data, dict):
+            return None
+        wrong = {one.place[0] for one in found if one.place}
+        unread = {str(_top(one)) for one in found}
+        try:
+            rest = {key: value for key, value in self.data.items() if key not in wrong}
+            model = TypeAdapter(kind).validate_python({**needed, **rest})
+        except ValidationError:
+            return None
+        return cast(M, Readable(model, unread))
+
+
+def _top(mistake: Mistake) -> str | int:
+    """The key at the top of the file that holds the mistake, in its right spelling; empty if it is in none."""
+    if mistake.unknown and len(mistake.place) == 1:
+        return mistake.meant
+    return next(iter((*mistake.place, mistake.missing)))
+
+
+def _unknown_keys(found: Sequence[Mistake], above: int = 0) -> dict[DocumentPath, str]:
+    """The known key (or nothing) that each unknown one stands for, by its place below `above` steps."""
+    return {one.place[above:]: one.meant for one in found if one.unknown}
 
 
 def _corrected(data: Any, unknown: Mapping[DocumentPath, str], place: DocumentPath = ()) -> Any:

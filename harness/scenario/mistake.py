@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from wedgehog.harness.record.expectation import did_you_mean, dotted, expected, mismatch
+from wedgehog.harness.record.expectation import did_you_mean, dotted, expected, mismatch, nearest
 
 DocumentPath = tuple[str | int, ...]
 """The keys and list positions that lead to a value from the top."""
@@ -36,11 +36,26 @@ class BadValuesError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Mistake:
+class Mistake:
+    """What is wrong at a place of a file."""
+
+    place: DocumentPath
+    said: str
+    """The sentence, without the file and the line."""
+    missing: str = ""
+    """The key that is missing below `place`, if that is the mistake."""
+    unknown: bool = False
+    """Whether `place` is a key that is not known."""
+    meant: str = ""
+    """The known key that an unknown one looks like."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Located:
     place: DocumentPath
     error: ErrorDetails
     group: DocumentPath
-    """Mistakes of one group are one for a user: the branches of a union complain about the same value."""
+    """Errors of one group are one mistake for a user: the branches of a union complain about the same value."""
 
     @property
     def unknown(self) -> bool:
@@ -52,37 +67,19 @@ class _Mistake:
         return str(self.error["loc"][-1]) if self.error["type"] in ("missing", "missing_argument") else ""
 
 
-def all_mistakes(bad: ValidationError, kind: Any, lines: Lines, at: DocumentPath) -> Sequence[tuple[DocumentPath, str]]:
-    """Where each mistake is, and its sentence, from the top of the file."""
-    groups: dict[DocumentPath, list[_Mistake]] = {}
+def all_mistakes(bad: ValidationError, kind: Any, lines: Lines, at: DocumentPath) -> Sequence[Mistake]:
+    """All mistakes, from the top of the file; a key is not missing where an unknown one looks like it."""
+    groups: dict[DocumentPath, list[_Located]] = {}
     for error in bad.errors(include_url=False):
         one = _located(error, lines, at)
         groups.setdefault(one.group, []).append(one)
-    found = [line for group in groups.values() for line in _first_of(group, kind, lines, at)]
-    unknown = [(place[:-1], said) for place, said in found if is_unknown_key(said)]
-    found = [
-        (place, said) for place, said in found if not any(_is_explained(said, it) for at, it in unknown if at == place)
-    ]
-    return sorted(found, key=lambda line: lines.get(line[0], 1))
+    found = [mistake for group in groups.values() for mistake in _first_of(group, kind, lines, at)]
+    meant = {(*one.place[:-1], one.meant) for one in found if one.meant}
+    found = [one for one in found if not one.missing or (*one.place, one.missing) not in meant]
+    return sorted(found, key=lambda one: lines.get(one.place, 1))
 
 
-def is_unknown_key(said: str) -> bool:
-    """Whether a mistake's sentence is that of an unknown key."""
-    return said.startswith(_UNKNOWN)
-
-
-def meant(said: str) -> str:
-    """The known key that the sentence of an unknown one proposes; empty without one."""
-    return said.partition("did you mean '")[2].partition("'")[0]
-
-
-def _is_explained(said: str, unknown: str) -> bool:
-    """Whether a key is missing only because the user wrote it with a mistake."""
-    key = said.removeprefix(_MISSING).split("'")[0] if said.startswith(_MISSING) else ""
-    return bool(key) and f"did you mean '{key}'" in unknown
-
-
-def _located(error: ErrorDetails, lines: Lines, at: DocumentPath) -> _Mistake:
+def _located(error: ErrorDetails, lines: Lines, at: DocumentPath) -> _Located:
     """The error with its place in the file; pydantic's location also names the branches of a union."""
     place, group = at, None
     missing = error["type"] in ("missing", "missing_argument")
@@ -93,36 +90,32 @@ def _located(error: ErrorDetails, lines: Lines, at: DocumentPath) -> _Mistake:
             group = place
     if group is None:
         group = (*place, error["loc"][-1]) if missing else place
-    return _Mistake(place, error, group)
+    return _Located(place, error, group)
 
 
-def _first_of(
-    group: Sequence[_Mistake], kind: Any, lines: Lines, at: DocumentPath
-) -> Sequence[tuple[DocumentPath, str]]:
+def _first_of(group: Sequence[_Located], kind: Any, lines: Lines, at: DocumentPath) -> Sequence[Mistake]:
     """The first mistake of a group: the topmost, but one inside a value before one of that value."""
     deepest = [one for one in group if not any(_is_below(other.place, one.place) for other in group)]
     chosen = min(deepest, key=lambda one: lines.get(one.place, 1))
     if chosen.unknown:
-        return [(chosen.place, _unknown(str(chosen.place[-1]), _known_keys(kind, chosen.place[len(at) : -1])))]
+        return [_unknown(chosen.place, _known_keys(kind, chosen.place[len(at) : -1]))]
     inner = chosen.error.get("ctx", {}).get("error")
     if isinstance(inner, BadValuesError):
-        return [((*chosen.place, *place), said) for place, said in inner.found]
+        return [Mistake((*chosen.place, *place), said) for place, said in inner.found]
     place = (*chosen.place, *inner.place) if isinstance(inner, BadValueError) else chosen.place
-    return [(place, _sentence(chosen, [one.error for one in deepest if one.place == chosen.place]))]
+    said = _sentence(chosen, [one.error for one in deepest if one.place == chosen.place])
+    return [Mistake(place, said, missing=chosen.missing)]
 
 
 def _is_below(inner: DocumentPath, outer: DocumentPath) -> bool:
     return len(inner) > len(outer) and inner[: len(outer)] == outer
 
 
-_MISSING, _UNKNOWN = "the key '", "unknown key '"
-
-
-def _sentence(mistake: _Mistake, same: Sequence[ErrorDetails]) -> str:
+def _sentence(mistake: _Located, same: Sequence[ErrorDetails]) -> str:
     error, name = mistake.error, dotted(mistake.place)
     if mistake.missing:
         inside = f" in '{name}'" if name else ""
-        return f"{_MISSING}{mistake.missing}' is missing{inside}"
+        return f"the key '{mistake.missing}' is missing{inside}"
     if "error" in error.get("ctx", {}):
         return str(error["ctx"]["error"])
     words = re.findall(r"'([^']*)'", error["ctx"]["expected"]) if error["type"] in ("literal_error", "enum") else ()
@@ -130,11 +123,11 @@ def _sentence(mistake: _Mistake, same: Sequence[ErrorDetails]) -> str:
     return f"'{name}': {said}" if name else said
 
 
-def _unknown(key: str, known: Sequence[str]) -> str:
-    hint = did_you_mean(key, known)
-    if not hint and 0 < len(known) <= 12:
-        hint = f" (known: {', '.join(known)})"
-    return f"{_UNKNOWN}{key}'{hint}"
+def _unknown(place: DocumentPath, known: Sequence[str]) -> Mistake:
+    key = str(place[-1])
+    meant = nearest(key, known)
+    hint = f" (known: {', '.join(known)})" if 0 < len(known) <= 12 else ""
+    return Mistake(place, f"unknown key '{key}'{did_you_mean(key, known) or hint}", unknown=True, meant=meant)
 
 
 def _known_keys(kind: Any, place: DocumentPath) -> list[str]:

@@ -7,8 +7,11 @@ from typing import Any
 
 from wedgehog.harness.scenario.document import BadFileError, Document, load
 from wedgehog.harness.scenario.expect import FailConfig, agents_in
-from wedgehog.harness.scenario.mistake import DocumentPath
+from wedgehog.harness.scenario.mistake import DocumentPath, Mistake
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.readable import found_in
+from wedgehog.harness.scenario.scenario_checks import contradictions
+from wedgehog.harness.scenario.scenario_keys import ScenarioKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,33 +38,51 @@ class ScenarioFile:
         return "core" in self.scenario.tags
 
 
-def load_scenario(path: Path, wrong: Callable[[str, Mapping[str, Any] | None], str] | None = None) -> ScenarioFile:
+Judge = Callable[[str, Mapping[str, Any] | None], str]
+"""Says what is wrong with an invariant and its parameters; empty if nothing is."""
+
+
+def load_scenario(path: Path, wrong: Judge | None = None) -> ScenarioFile:
     """Read a scenario; `wrong(invariant, parameters)` says what is wrong with an invariant. Errors: BadFileError."""
     document = load(path)
     if isinstance(document.data, dict) and "wire" in document.data and "turns" not in document.data:
         raise BadFileError(path, None, f"this is an agent spec: use it with --agent {path}")
     scenario, found = document.checked(Scenario)
+    read: ScenarioKeys | None = scenario
     if scenario is None:
-        raise document.errors(found)
-    found += [
-        (place, f"no such file beside the scenario: {name}")
-        for place, name in scenario.planted.items()
-        if not (path.parent / name).is_file()
-    ]
-    if wrong:
-        found += [(place, said) for place, name, given in _asked(document, scenario) if (said := wrong(name, given))]
-    if found:
+        _, values = document.checked(ScenarioKeys)
+        read = document.readable(ScenarioKeys, values, {"name": "unnamed", "why": "unknown", "turns": [{"user": "-"}]})
+        found += [] if read is None else [Mistake(place, said) for place, said in contradictions(read)]
+    found += [] if read is None else [Mistake(place, said) for place, said in _beside_it(document, read, wrong)]
+    if scenario is None or found:
         raise document.errors(found)
     return ScenarioFile(path, scenario)
 
 
-def _asked(document: Document, scenario: Scenario) -> Iterator[tuple[DocumentPath, str, Mapping[str, Any] | None]]:
+def _beside_it(document: Document, scenario: ScenarioKeys, wrong: Judge | None) -> Iterator[tuple[DocumentPath, str]]:
+    """What is wrong with the files and the invariants that the scenario names."""
+
+    def files(scenario: ScenarioKeys) -> Iterator[tuple[DocumentPath, str]]:
+        for place, name in scenario.planted.items():
+            if not (document.path.parent / name).is_file():
+                yield place, f"no such file beside the scenario: {name}"
+
+    def invariants(scenario: ScenarioKeys) -> Iterator[tuple[DocumentPath, str]]:
+        for place, name, given in _asked(document, scenario):
+            if wrong and (said := wrong(name, given)):
+                yield place, said
+
+    return found_in(scenario, (files, invariants))
+
+
+def _asked(document: Document, scenario: ScenarioKeys) -> Iterator[tuple[DocumentPath, str, Mapping[str, Any] | None]]:
     """The invariants that the scenario names: where, which, and with which parameters."""
     for name, given in scenario.invariants.items():
         yield ("invariants", name), name, given
+    expected = scenario.expect
     for key in document.data.get("expect", ()):
-        expected = scenario.expect[agents_in(key)[0]]
-        for name in expected.fail if isinstance(expected, FailConfig) else ():
+        judged = expected[agents_in(key)[0]]
+        for name in judged.fail if isinstance(judged, FailConfig) else ():
             yield ("expect", key), name, None
 
 

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.scenario.model import PageConfig
+from wedgehog.harness.scenario.scenario_keys import PageConfig
 from wedgehog.harness.services.filler import padded
 
 

@@ -18,7 +18,8 @@ from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.invariants import known
 from wedgehog.harness.scenario.document import load
 from wedgehog.harness.scenario.fault_config import FaultConfig, TriggerConfig
-from wedgehog.harness.scenario.model import PageConfig, Scenario
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.scenario_keys import PageConfig
 from wedgehog.harness.scenario.turn_config import TurnConfig
 from wedgehog.reports.rows import COLUMNS
 

@@ -1,10 +1,13 @@
 """An agent spec is read completely or refused in one line."""
 
+import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, renamed, variants
+from wedgehog.harness.agents.spec_keys import Wire
 from wedgehog.harness.scenario.document import BadFileError
 
 HEAD = "name: a\nwire: anthropic\n"
@@ -145,9 +148,34 @@ def test_all_mistakes_of_a_spec_are_told_at_once(tmp_path: Path):
         "a.yaml:4: 'limits.turn_s': expected a number above 0, found 0",
         "a.yaml:5: 'abort': expected 'SIGINT', 'SIGTERM' or 'SIGHUP', found 'SIGFOO'",
     ]
+    file = "name: a\nwire: gemni\ncomand: x\nabort: SIGFOO\nfixes: {a: b}\nfiles: {'{hme}': y}\nlimits: {turns_s: 1}\n"
+    assert [line.split(" (")[0].split(", found")[0] for line in complaint(tmp_path, file).splitlines()] == [
+        "a.yaml:2: 'wire': expected " + re.sub(", ([^,]*)$", r" or \1", ", ".join(map(repr, get_args(Wire)))),
+        "a.yaml:3: unknown key 'comand'",
+        "a.yaml:4: 'abort': expected 'SIGINT', 'SIGTERM' or 'SIGHUP'",
+        "a.yaml:5: 'fixes'",
+        "a.yaml:6: unknown template '{hme}'",
+        "a.yaml:7: unknown key 'turns_s'",
+    ]
     said = complaint(tmp_path, HEAD + "callable: a:b\nresume: ['{mesage}']\nanswer: stderr\n").splitlines()
     assert [line.split(" ", 1)[0] for line in said] == ["a.yaml:4:", "a.yaml:4:", "a.yaml:5:"]
     assert "'resume' goes with 'command'" in said[0] and "'{mesage}'" in said[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        ("tools: htp\ncommand: ['{tool_url}']\n", [3]),
+        ("tools: htp\ncommand: ['{idle_s}']\n", [3, 4]),
+        ("timeouts: [{name: idle, s: 0}]\ncommand: ['{idle_s}']\n", [3]),
+        ("command: '{fixes} {model}'\nfixes: {a: b}\nfixed: [a]\nmodels: [a, b]\n", [3]),
+        ("fixes: 3\nfixed: [a]\ncommand: [x]\n", [3]),
+        ("http: 3\nsimulate: 'a:b'\nenv: {PORT: '{port}'}\nresume: [x]\n", [3, 6]),
+    ],
+)
+def test_a_key_that_holds_a_mistake_makes_no_other_key_wrong(tmp_path: Path, more: str, lines: list[int]):
+    """Where one half of a contradiction can't be read, the other half may be right."""
+    assert [int(line.split(":")[1]) for line in complaint(tmp_path, HEAD + more).splitlines()] == lines
 
 
 def test_a_program_in_the_place_of_a_spec_is_told_apart(tmp_path: Path):

@@ -55,6 +55,23 @@ def test_all_mistakes_of_a_scenario_are_told_at_once(file: Any):
     assert [line.split(" ", 1)[0] for line in said] == [f"{path}:{number}:" for number in (7, 8, 9)]
 
 
+@pytest.mark.parametrize(
+    ("rest", "lines"),
+    [
+        ("time_scale: 0\ninvariants: {turn_answerd: {}}\nsession: lost.jsonl\nfaults: [{at: {turn: 5}, do: cut}]\n", 4),
+        ("faults: [{do: cut, times: 0}, {at: {turn: 5}, do: cut}]\nexpect: {a: {fail: [turn_deadlin]}}\n", 2),
+        ("time_scael: 2\ntags: 3\nfaults: [{at: {step: 9}, do: cut}]\n", 3),
+    ],
+)
+def test_a_key_that_holds_a_mistake_does_not_hide_the_others(file: Any, rest: str, lines: int):
+    """Each line of the file is named at once; what needs the key that can't be read is left open."""
+    path = file(rest)
+    with pytest.raises(BadFileError) as caught:
+        load_scenario(path, check_invariant)
+    said = str(caught.value).splitlines()
+    assert [line.split(" ", 1)[0] for line in said] == [f"{path}:{number}:" for number in range(7, 7 + lines)]
+
+
 def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
     """Seconds of the plan are divided by the run's time scale."""
     faults = "faults:\n  - at: {step: 2, event: 5, after_s: 60}\n    do: {stall: forever}\n    times: always\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.scenario.model import PageConfig
+from wedgehog.harness.scenario.scenario_keys import PageConfig
 from wedgehog.harness.services.filler import padded
 from wedgehog.harness.services.pages import PageServer
 
