@@ -16,15 +16,18 @@ SIGNS: Mapping[str, str] = {
     r"|gave up|lost",
     "stopped": r"time.?out|timed|time.?limit|deadline|stopp|kill|terminat|interrupt|cancel|abort|exceed|expired",
     "elsewhere": r"background|running|continu|\bpid\b|process|\bjob\b|\bjobs\b|spawn|session|\bid\b|saved|written"
-    r"|stored|\blog\b|\blogs\b|file\b|files\b|/|poll|later|pending|wait",
+    r"|stored|\blog\b|\blogs\b|file\b|files\b|/|poll|later|pending|wait|binary",
     "part": r"...|[|(|<|{|*|--|==|trunc|\bcut|clip|shorten|omit|left out|skip|elid|more|limit|max|first|last|remain"
     r"|rest|total|part|large|long|\bbig|summar|byte|char|line|token|output|full|head|tail|begin|only",
 }
 r"""Words by which a text may say it, in families. They are wide on purpose: an agent with one of them is not blamed.
 
 `failed`: the tool or its command failed. `stopped`: it was ended early. `elsewhere`: it still runs, or its output is in
-another place. `part`: a part of the output is missing. `\b` is the edge of a word, and `.?` one character or none.
+another place or is no text. `part`: a part of the output is missing. `\b` is the edge of a word, and `.?` one character
+or none.
 """
+_RUNNING_NO_MORE = re.compile(r"\b(error|errors|exception|failed|while|when|after|before) running\b")
+"""Of a command that has failed: an error that occurred "while running the tool" does not say that it still runs."""
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])")
 """Perhaps an exit code or a status."""
 _FIRST_COMMAND = re.compile(
@@ -51,7 +54,7 @@ def signs_in(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def _signs(text: str) -> tuple[str, ...]:
     """The same. Each request of a turn carries the results of the ones before again."""
-    said = _TOKEN.sub("", text).lower()
+    said = _RUNNING_NO_MORE.sub(r"\1", _TOKEN.sub("", text).lower())
     found = {name: any(_has(said, *word) for word in words) for name, words in _WORDS.items()}
     found |= {"number": _NUMBER.search(said) is not None, "foreign": not said.isascii()}
     return tuple(name for name in _ORDER if found[name])
