@@ -19,7 +19,7 @@ MINUTES = "minutes"
 NAMES_A_SESSION = frozenset({"session", "session_dir"})
 """Templates that tell one session from another."""
 NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
-"""Wires on which no reasoning is part of the conversation."""
+"""Wires whose providers do not sign what the model thought, so they refuse none of it for its signature."""
 
 
 def _has(control: ControlFacts, name: str) -> bool:
@@ -126,7 +126,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
         f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in OTHER_FORMS,
-        f"{spec.wire} sends no reasoning back": "thinking" in needs and spec.wire in NO_REASONING,
+        f"no provider of {spec.wire} signs what its model thought": "thinking" in needs and spec.wire in NO_REASONING,
         f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs
         and spec.wire != "openai-chat",
         "the agent has no hard-coded hosts behind that link (hosts)": bool(

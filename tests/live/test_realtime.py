@@ -57,7 +57,7 @@ def test_an_agent_with_a_time_limit_passes_what_the_other_wires_play(played: Any
     found, said = played("sound", str(tmp_path / "closed.yaml"), *HEALTHY, "poisoned-thinking")
     skipped = found.pop("poisoned-thinking")
     assert found == dict.fromkeys(("closed", *HEALTHY), ("pass", "")), said
-    assert skipped == ("skipped", "") and "openai-realtime sends no reasoning back" in said
+    assert skipped == ("skipped", "") and "no provider of openai-realtime signs what its model thought" in said
 
 
 def test_an_agent_that_waits_for_ever_for_the_next_event_fails(played: Any) -> None:
