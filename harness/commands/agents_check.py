@@ -24,7 +24,7 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options
-from wedgehog.harness.run.control import RESULT_MARKS, ControlFacts
+from wedgehog.harness.run.control import ASKS_FOR_ITS_URL, RESULT_MARKS, ControlFacts
 from wedgehog.harness.run.selection import Entry, stock_folder
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
@@ -112,7 +112,7 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
 def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
     """Return why the first message was not answered; for a known runtime, suggest to install it again."""
     if agent.installed_as not in known() or not agent.runtime or history.calls:
-        if not history.calls and question(agent):
+        if not history.calls and ASKS_FOR_ITS_URL in facts.says and question(agent):
             return f"{facts.says} If it does: {question(agent)}"
         late = next((turn for turn in history.turns if turn.deadline is not None), None)
         hint = lines_hint(agent, late) if late else ""

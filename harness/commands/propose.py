@@ -1,7 +1,6 @@
 """What `wedgehog init` proposes: it reads the project in the working folder, and executes nothing."""
 
 import ast
-import json
 import os
 import re
 import sys
@@ -15,6 +14,7 @@ from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.source_names import SourceNames, Trees, module_of
+from wedgehog.harness.commands.source_node import ENDINGS, node_route_of, package, serves, start_of
 from wedgehog.harness.commands.source_options import message_words
 from wedgehog.harness.commands.source_reading import QUESTIONS
 from wedgehog.harness.commands.source_routes import route_of
@@ -23,12 +23,20 @@ from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
 MARKS: Final[dict[str, re.Pattern[str]]] = {
-    "anthropic": re.compile(r"^\s*(?:from|import)(?: .*,)? anthropic\b|@anthropic-ai/sdk|/v1/messages", re.MULTILINE),
-    "gemini": re.compile(r"^\s*from google import genai|^\s*(?:from|import) google\.genai|@google/genai", re.MULTILINE),
-    "ollama": re.compile(r"^\s*(?:from|import)(?: .*,)? ollama\b|from ['\"]ollama['\"]|/api/chat", re.MULTILINE),
+    "anthropic": re.compile(
+        r"^\s*(?:from|import)(?: .*,)? anthropic\b|@anthropic-ai/sdk|@ai-sdk/anthropic|/v1/messages", re.MULTILINE
+    ),
+    "gemini": re.compile(
+        r"^\s*from google import genai|^\s*(?:from|import) google\.genai|@google/genai|@ai-sdk/google\b", re.MULTILINE
+    ),
+    "ollama": re.compile(
+        r"^\s*(?:from|import)(?: .*,)? ollama\b|(?:from|require\() ?['\"]ollama['\"]|OLLAMA_HOST|\b11434\b"
+        r"|(?:[^'\"`]|\+\s*['\"`])/api/chat",
+        re.MULTILINE,
+    ),
     "openai-realtime": re.compile(r"\.realtime\.connect\(|/v1/realtime|OpenAIRealtimeWS\b", re.MULTILINE),
     "openai-responses": re.compile(
-        r"\.responses\.(?:create|stream|parse)\(|/v1/responses|^\s*from agents import", re.MULTILINE
+        r"\.responses\.(?:create|stream|parse)\(|/v1/responses|@ai-sdk/openai\b|^\s*from agents import", re.MULTILINE
     ),
     "openai-chat": re.compile(r"\.chat\.completions\.|/chat/completions|ChatOpenAI|OpenAIChatModel", re.MULTILINE),
 }
@@ -75,7 +83,7 @@ def propose(folder: Path) -> Proposal:
     project = mapped(_pyproject(folder).get("project"))
     trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
     kind, command, because = next(_starts(project, sources, trees, folder), (Proposal.kind, None, ""))
-    talks = _talks(kind, Path(because), trees)
+    talks = _talks(kind, Path(because), trees) or (node_route_of(Path(because), sources) if kind == "http" else {})
     return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), talks)
 
 
@@ -98,7 +106,7 @@ def _installed(script: str, folder: Path) -> str:
 
 
 def _sources(folder: Path) -> Iterator[tuple[Path, str]]:
-    code = (path for path in source_files(folder) if path.suffix in (".py", ".js", ".mjs", ".ts"))
+    code = (path for path in source_files(folder) if path.suffix in (".py", *ENDINGS))
     found = (path for path in code if not _TEST.search(path.relative_to(folder).as_posix()))
     for path in islice(sorted(found, key=lambda path: (len(path.parts), _rank(path), path)), _MOST_FILES):
         try:
@@ -112,7 +120,7 @@ def _rank(path: Path) -> int:
 
 
 def _name(project: dict[str, Any], folder: Path) -> str:
-    named = project.get("name") or folder.resolve().name
+    named = project.get("name") or package(folder).get("name") or folder.resolve().name
     return re.sub(r"[^A-Za-z0-9._@+-]+", "-", str(named)).strip("-._@+") or Proposal.name
 
 
@@ -125,7 +133,7 @@ def _starts(
     project: dict[str, Any], sources: dict[Path, str], trees: Trees, folder: Path
 ) -> Iterator[tuple[InitKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
-    yield from _by_framework(sources, trees)
+    yield from _by_framework(sources, trees, folder)
     yield from _by_scripts(project, trees, folder)
     yield from _by_name(sources, trees, folder)
     for path, tree in trees.items():
@@ -136,11 +144,15 @@ def _starts(
             yield "callable", f"{path.as_posix()}:{name}", str(path)
 
 
-def _by_framework(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitKind, str, str]]:
+def _by_framework(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:
     """Files that serve the Agent Client Protocol, or make the app of a web framework."""
     for path, text in sources.items():
         if _ACP.search(text):
             yield "acp", f"{'python' if path.suffix == '.py' else 'node'} {path.as_posix()}", str(path)
+    for path, text in sources.items():
+        served = on_port(text, start_of(path, folder)) if path.suffix in ENDINGS else ""
+        if served and node_route_of(path, sources):
+            yield "http", served, str(path)
     names = SourceNames(trees)
     for path, tree in trees.items():
         for app, call in _assigned_calls(tree):
@@ -176,7 +188,7 @@ def _by_name(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[t
     for path, text in sources.items():
         if _rank(path) < len(ENTRIES) and path in trees:
             yield from _program(path.as_posix(), text, trees[path])
-        if path.suffix in (".js", ".mjs") and (_rank(path) < len(ENTRIES) or path in programs):
+        if path.suffix in (".js", ".mjs", ".cjs") and (_rank(path) < len(ENTRIES) or path in programs):
             yield from _node_program(path.as_posix(), text)
 
 
@@ -196,16 +208,13 @@ def _node_program(file: str, text: str) -> Iterator[tuple[InitKind, str, str]]:
         yield "http", served, file
     elif _READS_LINES.search(text) and "process.argv" not in text:
         yield "lines", f"node {file}", file
-    else:
+    elif not serves(text):
         yield "command", f"node {file} {{message}}", file
 
 
 def _node_programs(folder: Path) -> set[Path]:
     """The files that package.json names as programs (`bin`)."""
-    try:
-        named = mapped(json.loads((folder / "package.json").read_text(encoding="utf-8"))).get("bin")
-    except (OSError, ValueError, RecursionError):
-        return set()
+    named = package(folder).get("bin")
     return {Path(it) for it in (named, *mapped(named).values()) if isinstance(it, str)}
 
 

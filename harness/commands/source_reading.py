@@ -1,6 +1,7 @@
 """How a Python program is read that is not executed: the calls, functions and keys in its source."""
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -8,6 +9,12 @@ QUESTIONS: Final = ("message", "prompt", "text", "question", "query", "user_inpu
 """The usual names of a message, the likeliest first."""
 ANSWERS: Final = ("answer", "reply", "response", "result", "output", "completion", "text", "content", "message")
 """The usual names of an answer, the likeliest first."""
+HEALTH: Final = re.compile(r"health|ready|ping|status|live")
+"""What the path of a health check has."""
+CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|respond|run|invoke|say")
+"""What the path has at which a service takes messages."""
+SESSION: Final = re.compile(r"session|conversation|thread|chat_?id|user_?id", re.IGNORECASE)
+"""What the name of a session has."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

@@ -9,7 +9,10 @@ from typing import Final, NamedTuple
 from wedgehog.harness.commands.source_names import Made, SourceNames, Trees
 from wedgehog.harness.commands.source_reading import (
     ANSWERS,
+    CHAT,
+    HEALTH,
     QUESTIONS,
+    SESSION,
     Function,
     called_name,
     calls,
@@ -27,9 +30,6 @@ SERVED: Final = ("FastAPI", "Flask")
 """What makes an app."""
 MOUNTS: Final = {"include_router": "prefix", "register_blueprint": "url_prefix"}
 """What adds a router to an app or to another router."""
-_HEALTH: Final = re.compile(r"health|ready|ping|status|live")
-_CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|respond|run|invoke|say")
-_SESSION: Final = re.compile(r"session|conversation|thread|chat_id|user_?id")
 _MOST_MOUNTS: Final = 8
 
 
@@ -54,8 +54,8 @@ def _route_of_an_app(file: Path, names: SourceNames) -> dict[str, object]:
     asked = [keys for it in found if it.verb == "POST" and (keys := _asked(it, names))]
     if not asked:
         return {}
-    alive = next((it.path for it in found if it.verb == "GET" and _HEALTH.search(it.path)), "")
-    likely = min(asked, key=lambda keys: ("answer" not in keys, not _CHAT.search(str(keys["url"]))))
+    alive = next((it.path for it in found if it.verb == "GET" and HEALTH.search(it.path)), "")
+    likely = min(asked, key=lambda keys: ("answer" not in keys, not CHAT.search(str(keys["url"]))))
     return {**({"ready": alive} if alive else {}), **likely}
 
 
@@ -65,7 +65,7 @@ def _asked(route: Route, names: SourceNames) -> dict[str, object]:
     asked = likeliest(QUESTIONS, {*fields} or keys_read(route.function, _bodies(route.function)))
     if not asked or re.search(r"[{<]", route.path):
         return {}
-    needed = {name: "{session}" for name, must in fields.items() if must and _SESSION.search(name)}
+    needed = {name: "{session}" for name, must in fields.items() if must and SESSION.search(name)}
     said = _answer_of(route, names)
     return {
         "url": route.path,
@@ -167,7 +167,7 @@ def _route_of_a_handler(tree: ast.Module) -> dict[str, object]:
     if not asked:
         return {}
     said = likeliest(ANSWERS, {key for it in calls(tree) if called_name(it) == "dumps" for key in keys_written(it)})
-    alive = next((path for path in _paths(handlers.get("do_GET")) if _HEALTH.search(path)), "")
+    alive = next((path for path in _paths(handlers.get("do_GET")) if HEALTH.search(path)), "")
     return {
         **({"ready": alive} if alive else {}),
         "url": next(_paths(posted), "/"),

@@ -43,7 +43,9 @@ def _reads_stdin(tree: ast.Module) -> bool:
 
 
 _OWN_PORT = re.compile(r"['\"]--port['\"]")
-_PORT_VARIABLE = re.compile(r"\b(?:environ(?:\.get\(|\[)|getenv\()\s*['\"]PORT['\"]|\bprocess\.env\.PORT\b")
+_PORT_VARIABLE = re.compile(
+    r"\b(?:environ(?:\.get\(|\[)|getenv\()\s*['\"]PORT['\"]|\bprocess\.env\.PORT\b|\bPORT\b[^}]*\}\s*=\s*process\.env\b"
+)
 _SERVES = re.compile(
     r"\bserve_forever\(|\brun_app\(|\buvicorn\.run\(|\.run\(.*\bport=|\bstart_server\(|\bserve\(|\.listen\("
 )

@@ -190,6 +190,10 @@ def _no_answer(turn: Turn, outcome: TurnOutcome, hang: HangSeen | None) -> str:
     return f"{said} If its model answers by a tool call (tools: {', '.join(tools)}), name that tool in `finish:`"
 
 
+ASKS_FOR_ITS_URL = "does the agent use {llm_url}?"
+"""Said of an agent that runs well and makes no request."""
+
+
 def _silent(history: History) -> str:
     """No request came: its cause, as far as is known, and how the agent ended."""
     missed, ended, hang = history.first(StartMissed), history.first(TurnEnded), history.first(HangSeen)
@@ -202,7 +206,7 @@ def _silent(history: History) -> str:
     if failed:
         return f"it said {words!r}: {what}" if words else f"{what}. It said nothing."
     waits = f"{hang.says}: " if hang is not None else ""
-    return f"{waits}{what}: does the agent use {{llm_url}}?{_words(history)}"
+    return f"{waits}{what}: {ASKS_FOR_ITS_URL}{_words(history)}"
 
 
 def _ending(ended: TurnEnded) -> str:

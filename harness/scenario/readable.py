@@ -35,9 +35,6 @@ class Readable:
     def __getattr__(self, name: str) -> Any:
         if name in self._unread:
             raise UnreadError(name)
-        computed = getattr(type(self._model), name, None)
-        if isinstance(computed, property) and computed.fget is not None:
-            return computed.fget(self)
         return getattr(self._model, name)
 
 

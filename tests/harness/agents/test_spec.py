@@ -170,6 +170,7 @@ def test_all_mistakes_of_a_spec_are_told_at_once(tmp_path: Path):
         ("timeouts: [{name: idle, s: 0}]\ncommand: ['{idle_s}']\n", [3]),
         ("command: '{fixes} {model}'\nfixes: {a: b}\nfixed: [a]\nmodels: [a, b]\n", [3]),
         ("fixes: 3\nfixed: [a]\ncommand: [x]\n", [3]),
+        ("http: {base: 'http://h:1', url: /m}\nwake_up: 3\n", [4, 4]),
         ("http: 3\nsimulate: 'a:b'\nenv: {PORT: '{port}'}\nresume: [x]\n", [3, 6]),
     ],
 )

@@ -175,6 +175,19 @@ async def test_a_service_gets_its_words_in_the_body(tmp_path: Path):
     assert not [finding for finding in found if not finding.ok and not finding.optional]
 
 
+@pytest.mark.parametrize(
+    ("code", "asked"),
+    [("raise SystemExit('no key')", False), (LISTENS.replace("said = ", 'return self.reply(b"fine"); said = '), True)],
+)
+async def test_only_a_service_that_runs_is_asked_for_its_address(tmp_path: Path, code: str, asked: bool):
+    """One that ended shows why it did."""
+    start = ["{python}", "-S", "-E", "{here}/agent.py", "{port}", "{llm_url}"]
+    service = {"start": start, "url": "/ask", "body": {"text": "{message}"}}
+    (finding,) = await looked(tmp_path, code, command=None, http=service)
+    assert ("does the service listen on {port}" in finding.says) == asked
+    assert ("the service ended with exit code 1; it printed:\nno key" in finding.says) != asked
+
+
 async def test_the_call_that_answered_is_named_and_not_the_one_for_a_title(tmp_path: Path):
     """Whichever came first."""
     title = """\

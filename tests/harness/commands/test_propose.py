@@ -95,6 +95,8 @@ def proposed(folder: Path, **files: str) -> Proposal:
         ("client.responses.create(model='m')", "openai-responses"),
         ("client.chat.completions.create()", "openai-chat"),
         ("import requests; requests.post(f'{base}/v1/messages')", "anthropic"),
+        ("requests.post(base + '/api/chat', json=asked)", "ollama"),
+        ("@app.post('/api/chat')\ndef chat(message): return client.chat.completions.create()", "openai-chat"),
         ("print('nothing of the kind')", "openai-chat"),
     ],
 )
