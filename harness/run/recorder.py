@@ -179,10 +179,10 @@ class Recorder:
         silent = {it.id for it in calls if is_silent(it.arguments)}
 
         def carried(it: ToolResultSeen) -> ToolResult:
-            token, printed = token_of(it.call_id, it.text), bool(token_of("", it.text))
-            printed = printed or (it.call_id in silent and not it.is_error)
+            token, outputs = token_of(it.call_id, it.text), self._outputs(it.text)
+            printed = bool(outputs) or (it.call_id in silent and not it.is_error)
             broken_off = "" if printed else shells_words(it.text)
-            prints = self._prints(token, it.text)
+            prints = outputs[0] if token and outputs and token not in outputs else ""
             size = len(it.text)
             signs, begins = signs_in(it.text), has_first(it.text, first.get(it.call_id, ""))
             return ToolResult(
@@ -196,10 +196,9 @@ class Recorder:
         calls = dict.fromkeys(it.id for said in talk.messages for it in said.tool_calls)
         return tuple(OpenToolCall(id_, self._placing.token_of_result(id_, "")) for id_ in calls if id_ not in answered)
 
-    def _prints(self, token: str, text: str) -> str:
-        """The tool call whose output a result has in the place of its own; else empty."""
-        found = self._placing.tokens_in_text(replace(UNREADABLE, messages=(Message("tool", text),)))
-        return found[0] if token and found and token not in found else ""
+    def _outputs(self, text: str) -> Sequence[str]:
+        """The tool calls whose output a result has; the id of a call in an error is none."""
+        return self._placing.tokens_in_text(replace(UNREADABLE, messages=(Message("tool", text),)))
 
     def _results_in_text(self, talk: Conversation) -> tuple[ToolResult, ...]:
         sent = {

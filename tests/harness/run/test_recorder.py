@@ -79,7 +79,7 @@ class FakeHarm:
 
 
 class FakePlacing:
-    """Everything is turn 1, step 2; results whose id begins with t are known."""
+    """Everything is turn 1, step 2; results whose id begins with t are known, and t1 also where a text names it."""
 
     def __init__(self) -> None:
         self.replies: dict[int, SentReply] = {}
@@ -88,7 +88,7 @@ class FakePlacing:
         return CallPosition(1, 2, call, "", (1,))
 
     def token_of_result(self, call_id: str, text: str) -> str:
-        return "1.1.1" if call_id.startswith("t") else ""
+        return "1.1.1" if call_id.startswith("t") or "t1" in text else ""
 
     def tokens_in_text(self, conversation: Conversation) -> tuple[str, ...]:
         found = [text for said in conversation.messages for text in said.text.split() if text.count(".") == 2]
@@ -192,6 +192,14 @@ def test_a_result_with_the_output_of_another_command_is_recorded_as_that(rig: Ri
     rig.asks(1, replace(TALK, messages=(Message("tool", tool_results=(ToolResultSeen("t1", text),)),)))
     (arrived,) = rig.of(RequestArrived)
     assert [(r.token, r.prints) for r in arrived.results] == [("1.1.1", prints)]
+
+
+@pytest.mark.parametrize(("text", "printed"), [("ok 1.1.1", True), ("t1 could not be executed", False)])
+def test_a_result_that_names_the_id_of_its_call_is_not_its_output(rig: Rig, text: str, printed: bool):
+    """An error may name the call that it is about; only what the command printed is its output."""
+    rig.asks(1, replace(TALK, messages=(Message("tool", tool_results=(ToolResultSeen("t1", text),)),)))
+    (arrived,) = rig.of(RequestArrived)
+    assert [(r.token, r.printed) for r in arrived.results] == [("1.1.1", printed)]
 
 
 def test_a_request_is_recorded_with_its_place_its_shape_and_the_results_it_carries(rig: Rig):
