@@ -139,14 +139,14 @@ def test_an_edit_during_a_run_is_played(
     assert len(played) == plays
 
 
-def test_a_log_of_its_own_output_is_no_edit_and_a_file_that_runs_write_can_be_edited(
+def test_a_log_of_its_own_output_is_no_edit(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """`wedgehog run --watch | tee log.txt` writes it during a run, and when the command says that it waits."""
     log, waits = project / "log.txt", []
     log.touch()
 
-    def logged(_: object = None) -> None:
+    def logged(*_: object, **__: object) -> None:
         with log.open("a") as file:
             file.write("wedgehog: …\n")
 
@@ -158,11 +158,34 @@ def test_a_log_of_its_own_output_is_no_edit_and_a_file_that_runs_write_can_be_ed
         return first_change(before, look)
 
     monkeypatch.setattr(watching, "_play", logged)
+    monkeypatch.setattr(watching.err, "print", logged)
     monkeypatch.setattr("time.sleep", logged)  # the moment after the command's own words
     monkeypatch.setattr(watching, "first_change", waited)
     with pytest.raises(typer.Exit):
         watching.watch([], project / "out")
     assert waits == [True, True]
+
+
+def test_what_a_person_edited_between_two_runs_is_theirs(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """Also if an earlier run seemed to write it: the next edit during a run is played."""
+    writes, played, waits = [True, False, True, False], [], [[project / "agent.py"]]
+
+    def play(_: list[str]) -> None:
+        if writes[len(played)]:
+            os.utime(project / "agent.py", ns=(1, len(played)))
+        played.append(1)
+
+    def waited(*_: object) -> list[Path]:
+        if not waits:
+            raise KeyboardInterrupt
+        return waits.pop()
+
+    monkeypatch.setattr(watching, "_play", play)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr(watching, "first_change", waited)
+    with pytest.raises(typer.Exit):
+        watching.watch([], project / "out")
+    assert len(played) == 4
 
 
 def test_the_command_plays_again_and_ends_with_ctrl_c(project: Path):
