@@ -28,7 +28,7 @@ def memory_loss_told(history: History) -> Iterator[Verdict]:
     a row, if a fault struck such a server in one of them: the requests of the second must carry the message of the
     first. If they do not, the output of one of the two must have a word of its own, which neither the model nor a turn
     without a failure says. A background call in between may have made a summary. Another turn of the run must have
-    carried the one before it: an agent without a memory is not judged.
+    carried the one before it: an agent without a memory is not judged, nor one that leaves turns out without a fault.
 
     Fix: Tell a failed read from an empty result: an error, a time-out or a closed connection is not "no messages". Try
     again on a new connection, or tell the user that the earlier conversation cannot be read, or that this turn could
@@ -38,9 +38,27 @@ def memory_loss_told(history: History) -> Iterator[Verdict]:
     pairs = list(pairwise(answered))
     for before, turn in pairs:
         struck = [*_struck(history, before), *_struck(history, turn)]
-        keeps = any(_carries(later, earlier) for earlier, later in pairs if later is not turn)
-        if struck and keeps and _carries(turn, turn) and not history.beside(turn) and not history.beside(before):
+        if (
+            struck
+            and _keeps(history, [pair for pair in pairs if pair[1] is not turn], turn)
+            and _carries(turn, turn)
+            and not history.beside(turn)
+            and not history.beside(before)
+        ):
             yield from _judge(history, before, turn, struck[0])
+
+
+def _keeps(history: History, pairs: list[tuple[Turn, Turn]], struck: Turn) -> bool:
+    """Whether the agent sends the turn before: at least once, and each time where no fault struck either of the two.
+
+    After the struck turn it may have lost its memory for good: then it sends no earlier turn at all.
+    """
+    unharmed = [pair for pair in pairs if not any(_struck(history, turn) for turn in pair)]
+    before = [_carries(later, earlier) for earlier, later in unharmed if later.number < struck.number]
+    after = [(earlier, later) for earlier, later in unharmed if later.number > struck.number]
+    always = all(_carries(later, earlier) for earlier, later in after)
+    never = not any(_seen(later) - {later.number} for _, later in after)
+    return any(_carries(later, earlier) for earlier, later in pairs) and all(before) and (always or never)
 
 
 def _judge(history: History, before: Turn, turn: Turn, fired: FaultFired) -> Iterator[Verdict]:
@@ -64,7 +82,12 @@ def _struck(history: History, turn: Turn) -> list[FaultFired]:
 
 def _carries(turn: Turn, other: Turn) -> bool:
     """Whether a request of a turn has the message of another one, or its own."""
-    return any(other.number in call.arrived.turns_seen for call in _paid(turn))
+    return other.number in _seen(turn)
+
+
+def _seen(turn: Turn) -> set[int]:
+    """The numbers of the turns whose messages its requests have."""
+    return {number for call in _paid(turn) for number in call.arrived.turns_seen}
 
 
 def _is_told(history: History, *turns: Turn) -> bool:

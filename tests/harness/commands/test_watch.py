@@ -139,9 +139,7 @@ def test_an_edit_during_a_run_is_played(
     assert len(played) == plays
 
 
-def test_a_log_of_its_own_output_is_no_edit(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_log_of_its_own_output_is_no_edit(project: Path, monkeypatch: pytest.MonkeyPatch):
     """`wedgehog run --watch | tee log.txt` writes it during a run, and when the command says that it waits."""
     log, waits = project / "log.txt", []
     log.touch()

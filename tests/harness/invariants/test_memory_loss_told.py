@@ -19,13 +19,14 @@ def played(
     link: str = "tcp:db",
     after: bool = False,
     beside: bool = False,
+    fails_in: int = 2,
 ) -> History:
-    """A run whose requests carry these turns (None: all); the link's server fails in turn 2."""
+    """A run whose requests carry these turns (None: all); the link's server fails in one turn."""
     tell = HistoryBuilder()
     for number, carried in enumerate(sees, start=1):
         tell.message()
-        fired = replace(CUT, link=link)
-        struck = number == 2
+        fired = replace(CUT, link=link, turn=fails_in)
+        struck = number == fails_in
         if struck and not after:
             tell.add(fired)
         if struck and beside:
@@ -55,6 +56,12 @@ def test_a_turn_that_is_not_stored_fails_at_the_next_message():
     assert found.status == "fail" and found.says.startswith("turn 3: request 3 carries nothing of turn 2, which was")
 
 
+def test_a_memory_that_is_lost_for_good_fails():
+    """Each later turn without a fault carries only itself."""
+    found = check("memory_loss_told", played(None, None, [3], [4], [5], [6], fails_in=3))
+    assert found.status == "fail" and found.says.startswith("turn 3: request 3 carries nothing of turn 2")
+
+
 def test_a_fault_that_is_proved_after_the_request_counts():
     """The bytes of a connection that was cut are counted when it has ended."""
     assert check("memory_loss_told", played([1], [2], None, after=True)).status == "fail"
@@ -74,10 +81,13 @@ def test_a_fault_that_is_proved_after_the_request_counts():
         (played([1], [2], None, link="llm"), "nothing"),
         (played([1], [2], None, beside=True), "nothing"),
         (played([1], [], None), "nothing"),
+        (played([1], [2], None, [4], None), "nothing"),
+        (played([1], [2], None, [2, 4], [5]), "nothing"),
+        (played([1], None, [1, 3], [4], None, None, fails_in=4), "nothing"),
     ],
     ids=[
         *("retry or cache", "note", "words", "another language", "not saved", "logged", "one turn", "window", "model"),
-        *("summary", "no words"),
+        *("summary", "no words", "relevant turns", "other relevant turns", "at first"),
     ],
 )
 def test_agents_that_tell_or_keep_their_memory_or_have_none_do_not_fail(history: History, status: str):
