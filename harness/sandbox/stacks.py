@@ -56,10 +56,11 @@ class Thread:
 
     def __str__(self) -> str:
         """`thread MainThread in agent.py:41 recv`: the line of the user's program, and the innermost call."""
+        named = "a thread" if self.name.isdigit() else f"thread {self.name}"  # one that only has an id
         if not self.frames:
-            return f"thread {self.name}"
+            return named
         at = min(self.frames, key=lambda frame: frame.distance)
-        return f"thread {self.name} in {Path(at.file).name}:{at.line} {self.frames[0].function}"
+        return f"{named} in {Path(at.file).name}:{at.line} {self.frames[0].function}"
 
 
 def stuck_thread(threads: Sequence[Thread]) -> Thread | None:

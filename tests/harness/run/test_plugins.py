@@ -1,5 +1,6 @@
 """Faults and invariants of a user's own: named on the command line, imported before anything is read."""
 
+import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from wedgehog.harness.faults import base as fault_registry
 from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.invariants import known
 from wedgehog.harness.invariants import registry as invariant_registry
-from wedgehog.harness.run.plugins import PluginError, load_plugins, plugin_words
+from wedgehog.harness.run.plugins import PluginError, hashed, load_plugins, plugin_words
 
 FAULT = """
 from dataclasses import dataclass
@@ -118,3 +119,11 @@ def test_what_is_wrong_with_a_plugin_is_one_line(folder: Path, name: str, text: 
 def test_plugins_as_words_of_a_command():
     """For the command that replays a run."""
     assert plugin_words(["a.py", "b.c"]) == ["--plugin", "a.py", "--plugin", "b.c"]
+
+
+def test_a_plugin_is_known_by_the_text_of_its_file_or_module(folder: Path):
+    (folder / "own.py").write_text("a")
+    (folder / "pack").mkdir()
+    (folder / "pack" / "own.py").write_text("b")
+    a, b = (hashlib.sha256(text).hexdigest() for text in (b"a", b"b"))
+    assert hashed(["own.py", "own", "pack.own", "not_there"]) == {"own.py": a, "own": a, "pack.own": b, "not_there": ""}

@@ -37,6 +37,10 @@ def test_a_thread_is_shown_by_the_agents_own_line_and_the_innermost_call(frames:
     assert str(Thread("MainThread", frames)) == says
 
 
+def test_a_thread_without_a_name_is_not_called_by_its_id():
+    assert str(Thread("139637261911744", (OWN,))) == "a thread in agent.py:41 ask"
+
+
 SELECT = StackFrame("select", "/usr/lib/python3.11/selectors.py", 415)
 IDLE = Thread("pool-1", (StackFrame("get", "/usr/lib/python3.11/queue.py", 171),))
 

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.sandbox.started import what_imports, what_runs
+from wedgehog.harness.sandbox.started import sha256, what_imports, what_runs
 
 
 def script(path: Path, text: str = "x") -> Path:
@@ -174,3 +175,17 @@ def test_a_broken_repository_has_no_commit(tmp_path: Path):
     for head in ("", "ref: refs/heads/none\n", "not a commit"):
         script(tmp_path / ".git" / "HEAD", head)
         assert what_runs([sys.executable, str(tmp_path / "agent.py")], tmp_path).source == ""
+
+
+def test_a_hash_is_that_of_the_file_as_it_is_now(tmp_path: Path):
+    """Also in one process, of a file that was written again with as many bytes, or replaced with its old time."""
+    file = script(tmp_path / "agent.py", "one")
+    os.utime(file, ns=(1, 1))
+    found = [sha256(file)]
+    file.write_text("two")
+    found.append(sha256(file))
+    script(tmp_path / "new.py", "six").replace(file)
+    os.utime(file, ns=(1, 1))
+    found.append(sha256(file))
+    file.unlink()
+    assert [*found, sha256(file)] == [*(hashlib.sha256(it).hexdigest() for it in (b"one", b"two", b"six")), None]
