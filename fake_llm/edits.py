@@ -19,6 +19,7 @@ from wedgehog.fake_llm.reply import (
     Edit,
     ErrorEvent,
     Malformed,
+    Misnumbered,
     NoUsage,
     OtherForm,
     PingsOnly,
@@ -36,6 +37,7 @@ _NAMES: Final = {
     Malformed: "malformed_json",
     NoUsage: "no_usage",
     OtherForm: "other_form",
+    Misnumbered: "misnumbered",
 }
 _USAGE: Final = ("usage", "usageMetadata", "prompt_eval_count", "eval_count")
 _AROUND_USAGE: Final = ("message", "response")
@@ -87,12 +89,12 @@ def joined(frames: tuple[Frame, ...], framing: Framing, *, ends: bool = True) ->
 
 def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: Exchange) -> Edited | None:
     """Return the stream after one edit, or None if the edit does not apply."""
-    if not isinstance(change, NoUsage | OtherForm) and change.event == MIDDLE:
+    if not isinstance(change, NoUsage | OtherForm | Misnumbered) and change.event == MIDDLE:
         change = replace(change, event=max(0, len(frames) - 1) // 2)
     match change:
         case EarlyEnd() | PingsOnly() | ErrorEvent() | ClosedSocket():
             return _broken_off(change, frames, dialect, exchange) if change.event < len(frames) else None
-        case NoUsage() | OtherForm():
+        case NoUsage() | OtherForm() | Misnumbered():
             return _throughout(change, frames, exchange)
     # Without an event it is the first one that delivers tokens.
     at = (change.event or next((n for n, frame in enumerate(frames, start=1) if frame.tokens), 1)) - 1
@@ -109,12 +111,16 @@ def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: 
             return None if data is None else Edited((*before, replace(frame, data=data, completes=False), *after))
 
 
-def _throughout(change: NoUsage | OtherForm, frames: tuple[Frame, ...], exchange: Exchange) -> Edited | None:
+def _throughout(
+    change: NoUsage | OtherForm | Misnumbered, frames: tuple[Frame, ...], exchange: Exchange
+) -> Edited | None:
     changed: tuple[Frame, ...] | None
-    if isinstance(change, OtherForm):
-        changed = in_other_form(change.form, frames, exchange.conversation.wire)
-    else:
-        changed = tuple([replace(frame, data=_on_json(change, frame.data) or frame.data) for frame in frames])
+    match change:
+        case OtherForm() | Misnumbered():
+            form = change.form if isinstance(change, OtherForm) else change.numbers
+            changed = in_other_form(form, frames, exchange.conversation.wire)
+        case NoUsage():
+            changed = tuple([replace(frame, data=_on_json(change, frame.data) or frame.data) for frame in frames])
     return Edited(changed) if changed is not None and changed != frames else None
 
 
@@ -136,7 +142,8 @@ def _broken_off(
             return Edited(kept, Frame(ping, delay_s=change.every_s, tokens=tokens))
         case ErrorEvent():
             refusal = Refusal(change.status, change.message or "")
-            told = dialect.error_event(refusal, exchange, len(kept))
+            write = dialect.gateway_error if change.by == "gateway" else dialect.error_event
+            told = write(refusal, exchange, len(kept))
             return Edited((*kept, Frame(told, tokens=tokens, terminal=True)))
 
 

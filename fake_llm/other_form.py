@@ -1,28 +1,36 @@
-"""The same stream in another form that services of its wire use: other lines, or other fields and events.
+"""The same stream in another form: other lines, other fields and events, calls in turns, wrong numbers.
 
 `lines`: what server-sent events allow (https://html.spec.whatwg.org/multipage/server-sent-events.html): a comment, no
 space behind a colon, CR LF, an `id` field. `fields`: a first chunk without choices, as Azure OpenAI sends it
 (https://github.com/pydantic/pydantic-ai/issues/164), fields that are null or empty in each chunk, and events of a type
 that is new, which Anthropic (https://docs.anthropic.com/en/docs/build-with-claude/streaming) and OpenAI say may come.
+`turns`: the pieces of several tool calls come in turns (https://github.com/continuedev/continue/issues/13223), which
+the index of each piece allows.
+
+Wrong numbers are those of gateways. `index`: every tool call has the index 0 (https://github.com/ollama/ollama/issues/15457,
+https://github.com/0xPlaygrounds/rig/pull/1443). `ids`: each event has another id of its item
+(https://github.com/BerriAI/litellm/pull/30072).
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.frame import Frame, encode, event
+from wedgehog.fake_llm.ids import made_up
 
-Form = Literal["lines", "fields"]
+Form = Literal["lines", "fields", "turns", "index", "ids"]
 Frames = tuple[Frame, ...]
 _NOTE: Final = {"note": "a kind of event that is new"}
 _UNFILTERED: Final = [{"prompt_index": 0, "content_filter_results": {}}]
 
 
 def in_other_form(form: Form, frames: Frames, wire: str) -> Frames | None:
-    """Return the stream in another form; None for a wire that has one form only."""
-    if wire not in OTHER_FORMS or not frames:
-        return None
-    return tuple(_other_lines(frames) if form == "lines" else OTHER_FORMS[wire](frames))
+    """Return the stream in another form; None for a wire without it."""
+    change = FORMS[form].get(wire)
+    return tuple(change(frames)) if change is not None and frames else None
 
 
 def _other_lines(frames: Frames) -> Iterator[Frame]:
@@ -69,6 +77,56 @@ def _with_an_event(frames: Frames, new: bytes) -> Iterator[Frame]:
             yield Frame(new, tokens=frame.tokens)
 
 
+def _in_turns(frames: Frames) -> Iterator[Frame]:
+    """Yield one piece of each tool call after the other; the calls end in their order."""
+    told = [(frame, _index(frame)) for frame in frames]
+    places = sorted({index for _, index in told if index is not None})
+    calls = [[frame for frame, index in told if index == place] for place in places]
+    rounds = zip_longest(*[pieces[:-1] for pieces in calls])
+    mixed = [piece for pieces in rounds for piece in pieces if piece is not None] + [pieces[-1] for pieces in calls]
+    turns = iter(mixed)
+    for frame, index in told:
+        yield frame if index is None else _at_its_place(next(turns), frame)
+
+
+def _at_its_place(piece: Frame, place: Frame) -> Frame:
+    return replace(piece, delay_s=place.delay_s, tokens=place.tokens)
+
+
+def _index(frame: Frame) -> tuple[int, int] | None:
+    """Return the choice and the index of the tool call to which a chunk belongs; None for another chunk."""
+    found = [
+        (choice["index"], call["index"])
+        for choice in _document(frame).get("choices", ())
+        for call in choice["delta"].get("tool_calls", ())
+    ]
+    return found[0] if found else None
+
+
+def _one_index(frames: Frames) -> Iterator[Frame]:
+    for frame in frames:
+        document = _document(frame)
+        for choice in document.get("choices", ()):
+            for call in choice["delta"].get("tool_calls", ()):
+                call["index"] = 0
+        yield _with(frame, event(encode(document))) if document else frame
+
+
+def _other_ids(frames: Frames) -> Iterator[Frame]:
+    """Yield the events with an id of its own in each; an item's last event and the whole response have the true one."""
+    for number, frame in enumerate(frames):
+        document = _document(frame)
+        if "item_id" in document:
+            document["item_id"] = _other_id(document["item_id"], number)
+        if document["type"] == "response.output_item.added":
+            document["item"]["id"] = _other_id(document["item"]["id"], number)
+        yield _with(frame, event(encode(document), document["type"]))
+
+
+def _other_id(id_: str, number: int) -> str:
+    return f"{id_.partition('_')[0]}_{made_up('item', id_, number, length=50, small=True)}"
+
+
 def _document(frame: Frame) -> dict[str, Any]:
     """Return the JSON of a frame; empty for `[DONE]`."""
     start = frame.data.find(b"{")
@@ -76,11 +134,17 @@ def _document(frame: Frame) -> dict[str, Any]:
 
 
 def _with(frame: Frame, data: bytes) -> Frame:
-    return Frame(data, frame.delay_s, frame.tokens, frame.completes, frame.terminal)
+    return replace(frame, data=data)
 
 
-OTHER_FORMS: Final[dict[str, Callable[[Frames], Iterator[Frame]]]] = {
-    "anthropic": _new_messages_event,
-    "openai-chat": _chat_chunks,
-    "openai-responses": _new_response_event,
+_Change = Callable[[Frames], Iterator[Frame]]
+_CHAT: Final = "openai-chat"
+_RESPONSES: Final = "openai-responses"
+FORMS: Final[Mapping[Form, Mapping[str, _Change]]] = {
+    "lines": dict.fromkeys(("anthropic", _CHAT, _RESPONSES), _other_lines),
+    "fields": {"anthropic": _new_messages_event, _CHAT: _chat_chunks, _RESPONSES: _new_response_event},
+    "turns": {_CHAT: _in_turns},
+    "index": {_CHAT: _one_index},
+    "ids": {_RESPONSES: _other_ids},
 }
+"""The wires that have each form, and what makes it."""

@@ -103,11 +103,15 @@ class PingsOnly:
 
 @dataclass(frozen=True, slots=True)
 class ErrorEvent:
-    """After event `event` an error event comes inside the 200 stream, then a proper end."""
+    """After event `event` an error event comes inside the 200 stream, then a proper end.
+
+    `by` a gateway it comes in the form of the wire's other events, if the wire has such a form.
+    """
 
     event: int
     status: int = 529
     message: str | None = None
+    by: Literal["provider", "gateway"] = "provider"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +142,29 @@ class NoUsage:
 
 @dataclass(frozen=True, slots=True)
 class OtherForm:
-    """The stream has another form that services of its wire use, and says the same."""
+    """The stream has another form that its wire allows, and says the same."""
 
-    form: Literal["lines", "fields"] = "lines"
+    form: Literal["lines", "fields", "turns"] = "lines"
+
+
+@dataclass(frozen=True, slots=True)
+class Misnumbered:
+    """The stream numbers its parts wrongly, as some gateways do."""
+
+    numbers: Literal["index", "ids"] = "index"
 
 
 Edit: TypeAlias = (
-    EarlyEnd | ClosedSocket | PingsOnly | ErrorEvent | Duplicated | Reordered | Malformed | NoUsage | OtherForm
+    EarlyEnd
+    | ClosedSocket
+    | PingsOnly
+    | ErrorEvent
+    | Duplicated
+    | Reordered
+    | Malformed
+    | NoUsage
+    | OtherForm
+    | Misnumbered
 )
 
 

@@ -181,6 +181,10 @@ class Dialect(ABC):
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
         """Write an error as an event of a stream, after `number` other events."""
 
+    def gateway_error(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
+        """Write it as gateways do, where they have a form of their own."""
+        return self.error_event(refusal, exchange, number)
+
     def error_messages(self, told: Response, headers: Mapping[str, str], request: Request) -> list[dict[str, Any]]:
         """Write an error as messages of a WebSocket, with the headers that tell a client when to come again."""
         error = (json_object(told.body) or {}).get("error") or {"type": "server_error", "message": told.message}

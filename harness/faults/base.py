@@ -39,6 +39,8 @@ Need = Literal[
     "result_ids",
     "websocket",
     "stream_form",
+    "chat_chunks",
+    "item_ids",
     "models",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""

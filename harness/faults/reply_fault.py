@@ -65,6 +65,9 @@ class ReplyFault(Fault):
     leaves_words: ClassVar[bool] = False
     """The words and tool calls of the reply are as they would be without it."""
 
+    misnumbers: ClassVar[bool] = False
+    """The tool calls of the reply are as they would be without it, and their numbers are wrong."""
+
     counts_events: ClassVar[bool] = False
     """It changes one event of a stream, which its trigger names; `phase: middle` is the one behind half of them."""
 
@@ -96,3 +99,13 @@ def end_the_body(edits: Iterable[str]) -> bool:
 def leave_the_words(edits: Iterable[str]) -> bool:
     """Whether each of these edits leaves the words and tool calls of the reply as they were."""
     return all(getattr(registered("reply").get(name), "leaves_words", False) for name in edits)
+
+
+def leave_the_calls(names: Iterable[str]) -> bool:
+    """Whether each of these faults leaves the tool calls of the reply as they were, but perhaps their numbers."""
+    return all(leave_the_words([name]) or misnumber([name]) for name in names)
+
+
+def misnumber(names: Iterable[str]) -> bool:
+    """Whether one of these faults gives the tool calls of the reply wrong numbers."""
+    return any(getattr(registered("reply").get(name), "misnumbers", False) for name in names)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from wedgehog.fake_llm.other_form import OTHER_FORMS
+from wedgehog.fake_llm.other_form import FORMS
 from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
@@ -125,7 +125,9 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         and spec.kind in ("callable", "chat"),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
-        f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in OTHER_FORMS,
+        f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in FORMS["lines"],
+        f"{spec.wire} has no chunks of chat completions": "chat_chunks" in needs and spec.wire not in FORMS["index"],
+        f"streams of {spec.wire} give items no id": "item_ids" in needs and spec.wire not in FORMS["ids"],
         f"no provider of {spec.wire} signs what its model thought": "thinking" in needs and spec.wire in NO_REASONING,
         f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs
         and spec.wire != "openai-chat",

@@ -34,7 +34,7 @@ class _ChatWriter(ReplyWriter):
             {"index": choice, "message": self._message(choice), "logprobs": None, "finish_reason": self._finish()}
             for choice in range(self.exchange.conversation.copies)
         ]
-        return encode(self._envelope("chat.completion") | {"choices": choices, "usage": self._usage()})
+        return encode(_envelope(self.exchange, "chat.completion") | {"choices": choices, "usage": self._usage()})
 
     def frames(self) -> Iterator[Frame]:
         """Yield chunks: the role, the pieces, the finish reason, the usage if asked for, and `[DONE]`."""
@@ -42,7 +42,7 @@ class _ChatWriter(ReplyWriter):
         told = mapped(document.get("stream_options")).get("include_usage") is True
         extra = {"usage": None} if told else {}
         meter = self.meter()
-        body = self._envelope("chat.completion.chunk")
+        body = _envelope(self.exchange, "chat.completion.chunk")
         for choice in range(count):
             for delta, frame in self._deltas(choice, meter):
                 piece = {"index": choice, "delta": delta, "logprobs": None, "finish_reason": None}
@@ -54,17 +54,6 @@ class _ChatWriter(ReplyWriter):
         if told:
             yield Frame(event(encode(body | {"choices": [], "usage": self._usage()})), tokens=self.spent)
         yield Frame(event(b"[DONE]"), tokens=self.spent, terminal=True)
-
-    def _envelope(self, kind: str) -> dict[str, Any]:
-        model = self.exchange.conversation.model
-        return {
-            "id": f"chatcmpl-{made_up('message', self.call, length=29)}",
-            "object": kind,
-            "created": self.exchange.created_s,
-            "model": model,
-            "service_tier": "default",
-            "system_fingerprint": f"fp_{made_up('model', model, length=10, small=True)}",
-        }
 
     def _message(self, choice: int) -> dict[str, Any]:
         texts = [item.text for item in self.items if isinstance(item, Text)]
@@ -131,6 +120,18 @@ class _ChatWriter(ReplyWriter):
         }
 
 
+def _envelope(exchange: Exchange, kind: str) -> dict[str, Any]:
+    model = exchange.conversation.model
+    return {
+        "id": f"chatcmpl-{made_up('message', exchange.request.call, length=29)}",
+        "object": kind,
+        "created": exchange.created_s,
+        "model": model,
+        "service_tier": "default",
+        "system_fingerprint": f"fp_{made_up('model', model, length=10, small=True)}",
+    }
+
+
 def _tool_call(item: ToolCall, place: int, called: dict[str, Any], whole: bool, meter: Meter) -> Iterator[_Delta]:
     parts = pieces(arguments(item.args, item.raw_args))
     opening = {"index": place, **called, "function": {"name": item.name, "arguments": ""}}
@@ -176,6 +177,12 @@ class _OpenAIChat(OpenAIDialect):
 
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
         return event(self.error(refusal, exchange.request).body)
+
+    def gateway_error(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
+        """Write a chunk that ends its choice, as in https://openrouter.ai/docs/api-reference/streaming."""
+        told = {"code": refusal.status, "message": self.described(refusal)["message"]}
+        ended = {"index": 0, "delta": {"role": "assistant", "content": ""}, "logprobs": None, "finish_reason": "error"}
+        return event(encode(_envelope(exchange, "chat.completion.chunk") | {"error": told, "choices": [ended]}))
 
     def aside(self, request: Request, models: Models) -> Response | None:
         """Answer `GET /v1/models`, `GET /v1/models/NAME`, `POST /v1/embeddings` and `POST /v1/moderations`."""

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from wedgehog.fake_llm import reply as edits
 from wedgehog.fake_llm.reply import Answer, Edit, Failure, Reply
-from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.parameters import Positive
 from wedgehog.harness.faults.reply_fault import NOTHING_SAID, Context, ReplyFault
 
@@ -66,15 +66,23 @@ class EndsEarly(StreamEdit):
 class ErrorInStream(StreamEdit):
     """An error event comes inside the 200 stream at the trigger's event, and then the body ends properly.
 
-    A request that asks for a reply in one piece, as an agent's fallback does, is refused with the same error.
+    A request that asks for a reply in one piece, as an agent's fallback does, is refused with the same error. By a
+    `gateway`, only on `openai-chat`, it is a chunk with a choice that ends with `finish_reason: error`, and the error
+    beside it, as OpenRouter sends it.
     """
 
     usual: ClassVar[int] = 2
     status: Annotated[int, Field(ge=400, le=599, examples=[529, 500, 429])] = 529
     message: str | None = None
+    by: Literal["provider", "gateway"] = "provider"
+    undrawn = ("by",)
     edit = edits.ErrorEvent
     ends_body = True
-    needs = ("stream",)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """A gateway's chunk is one of chat completions."""
+        return ("stream", "chat_chunks") if self.by == "gateway" else ("stream",)
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The error in the stream, or in place of a whole reply."""
@@ -115,12 +123,38 @@ class OtherStreamForm(StreamEdit):
 
     `lines`: a comment first, no space behind a colon, CR LF at line ends, and an `id` field, as server-sent events
     allow. `fields`: on `openai-chat` a first chunk without choices, and fields that are null or empty in each chunk, as
-    Azure and compatible services send them; elsewhere events of a type that is new.
+    Azure and compatible services send them; elsewhere events of a type that is new. `turns`, only on `openai-chat`: the
+    pieces of several tool calls come in turns, each with the index of its call.
     """
 
     counts_events = False
     leaves_words = True
     unofficial: ClassVar[bool] = True
-    form: Literal["lines", "fields"] = "lines"
+    form: Literal["lines", "fields", "turns"] = "lines"
     edit = staticmethod(lambda event, form: edits.OtherForm(form))
-    needs = ("stream", "stream_form")
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Its wire must have the form."""
+        return "stream", "chat_chunks" if self.form == "turns" else "stream_form"
+
+
+@fault("misnumbered", family="reply")
+class MisnumberedStream(StreamEdit):
+    """The stream gives its parts wrong numbers, as some gateways do.
+
+    `index`, only on `openai-chat`: each tool call has the index 0, and an id of its own. `ids`, only on
+    `openai-responses`: each event has another id for its item, as GitHub Copilot sends them; those of an item's last
+    event are right.
+    """
+
+    counts_events = False
+    misnumbers = True
+    unofficial: ClassVar[bool] = True
+    numbers: Literal["index", "ids"] = "index"
+    edit = staticmethod(lambda event, numbers: edits.Misnumbered(numbers))
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Its wire must have the number."""
+        return "stream", "chat_chunks" if self.numbers == "index" else "item_ids"

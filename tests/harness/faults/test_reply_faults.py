@@ -14,6 +14,7 @@ from wedgehog.fake_llm.reply import (
     ErrorEvent,
     Failure,
     Malformed,
+    Misnumbered,
     NoUsage,
     OtherForm,
     PingsOnly,
@@ -58,6 +59,7 @@ def test_a_shortened_retry_after_is_still_a_whole_second():
         ("early_end", EarlyEnd(3)),
         ({"pings_only": 0.5}, PingsOnly(3, 0.5)),
         ({"error_event": 500}, ErrorEvent(3, 500, None)),
+        ({"error_event": {"by": "gateway"}}, ErrorEvent(3, 529, None, "gateway")),
     ],
 )
 def test_an_edit_strikes_at_the_triggers_event(do, edit):
@@ -125,6 +127,7 @@ TWO = Reply((LOOK, LIST, ToolCall("shell", {"command": "pwd"}, id="8")))
         ("malformed_json", Malformed(3)),
         ("no_usage", NoUsage()),
         ({"other_form": "fields"}, OtherForm("fields")),
+        ({"misnumbered": "ids"}, Misnumbered("ids")),
     ],
 )
 def test_other_edits_need_no_event(do, edit):

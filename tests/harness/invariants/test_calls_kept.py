@@ -73,6 +73,22 @@ def test_calls_of_a_reply_that_a_fault_changed_are_not_judged():
     assert check("calls_kept", tell.end().seal()).status == "nothing"
 
 
+@pytest.mark.parametrize(
+    ("fault", "runs", "status"),
+    [("other_form", True, "fail"), ("misnumbered", True, "fail"), ("misnumbered", False, "nothing")],
+)
+def test_a_call_that_is_lost_in_another_form_of_the_stream_is_red(fault: str, runs: bool, status: str):
+    """Of one index for two calls SDKs make one call, which fails: the model reads that."""
+    tell = HistoryBuilder()
+    tell.message()
+    asked = tell.ask(1)
+    tell.fires(fault, asked)
+    first, _ = tell.reply(asked, tools=[True] * 2, damaged=True)
+    told = tell.runs(first) if runs else result(first, is_error=True, printed=False)
+    tell.reply(tell.ask(2, results=[told]), f"Done {tell.nonce}")
+    assert check("calls_kept", tell.end().seal()).status == status
+
+
 def test_after_a_refusal_for_its_length_an_agent_may_drop_calls():
     """It must make its conversation shorter."""
     tell = HistoryBuilder()

@@ -414,3 +414,16 @@ def test_the_stack_that_a_functions_host_prints_is_not_shown_by_the_function():
         tell.refuse(tell.ask(1))
         tell.end("", stderr=stderr, **said)
         assert check("no_traceback", tell.seal()).status == status
+
+
+@pytest.mark.parametrize(("calls", "status"), [(1, "fail"), (2, "pass")])
+def test_a_tool_call_has_one_result(calls: int, status: str):
+    """A call of which a stream changed the id is not two; two calls of a reply may have one id."""
+    tell = HistoryBuilder()
+    tell.message()
+    token, *_ = tell.reply(tell.ask(1), tools=[True] * calls)
+    told = [tell.runs(token), result(token, is_error=True, printed=False)]
+    tell.reply(tell.ask(2, results=told), f"Done {tell.nonce}")
+    verdict = check("said_once", tell.end().seal())
+    assert verdict.status == status
+    assert status == "pass" or verdict.says == "turn 1: request 2 carries two results of tool call 1.1.1"
