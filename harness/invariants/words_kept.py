@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import called_beside, main_calls_of, over, requests
-from wedgehog.harness.record.error_words import plain
+from wedgehog.harness.invariants.scope import called_beside, main_calls_of, over, refused_as_too_long, requests
+from wedgehog.harness.record.error_words import FIRST_WORDS, plain
+from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -23,8 +24,12 @@ def words_kept(history: History) -> Iterator[Verdict]:
     the first request of the next turn, if this carries the message that was answered. A background call in between may
     have made a summary.
 
+    Where a reply broke off and the turn ended in an error, the words that its user has read must be there too: the user
+    goes on from them. Judged where the agent showed them, and the next turn carries the message of the turn. After a
+    stop, agents differ.
+
     Fix: Store each reply of the model as it came, with the text beside its tool calls, and send it with each later
-    request.
+    request. Store what your user has read of a broken reply, with a mark that it broke off.
     """
     for turn in history.turns:
         calls = main_calls_of(turn)
@@ -33,6 +38,34 @@ def words_kept(history: History) -> Iterator[Verdict]:
         ended_well = over(turn) is None and outcome_of(turn, history).kind == "answered"
         if ended_well and (last := _last_words(calls)):
             yield from _in(history, last, _next(history, turn), f"the next turn that carries the message of {turn}")
+        if turn.end is not None and over(turn) is None and outcome_of(turn, history).kind == "surfaced":
+            yield from _read(history, [call for call in calls if _was_read(call, turn.end)], _next(history, turn))
+
+
+def _was_read(said: Call, end: TurnEnded) -> bool:
+    """Whether its reply broke off, and the agent has shown the words that had come."""
+    words = plain(said.ended.text_delivered) if said.ended and not said.intact else ""
+    return len(words) >= FIRST_WORDS and words[:FIRST_WORDS] in plain(f"{end.answer}\n{end.stdout}")
+
+
+def _read(history: History, broken: Sequence[Call], later: Call | None) -> Iterator[Verdict]:
+    """Whether a later request that carries the turn's message carries the words of one of its broken replies too."""
+    if not broken or later is None or later.arrived.replies_begun is None or later.arrived.turn in _shortened(history):
+        return
+    said = broken[-1]
+    if said.arrived.turn not in later.arrived.turns_seen or called_beside(history, said.arrived.id, later.arrived.id):
+        return
+    if {call.number for call in broken} & set(later.arrived.replies_begun):
+        yield passed(because=f"request {later.number} carries the words that its user has read of call {said.number}")
+    else:
+        read = f"the user has read words of call {said.number}, whose reply broke off"
+        says = f"{read}; request {later.number} carries the message of the turn without them"
+        yield fail(says, requests([said, later]))
+
+
+def _shortened(history: History) -> set[int]:
+    """Turns in which the provider refused a request for its length: then an agent may drop what it likes."""
+    return {it.arrived.turn for it in history.calls if it.refused is not None and refused_as_too_long(it.refused)}
 
 
 def _judged(said: Call) -> bool:

@@ -1,6 +1,7 @@
 """The words of an agent: which lines name the cause of an error, and how they are quoted."""
 
 import re
+from typing import Final
 
 STOCK_PATTERNS = (
     r"error\s*[:(]",
@@ -39,6 +40,10 @@ SHOWN_CHARS = 120
 def uncoloured(text: str) -> str:
     """`text` without terminal control sequences."""
     return COLOURS.sub("", text)
+
+
+FIRST_WORDS: Final = 20
+"""So many letters and digits at the beginning of a reply tell it from others."""
 
 
 def plain(text: str) -> str:

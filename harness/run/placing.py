@@ -71,6 +71,9 @@ class Placing(Protocol):
     def replies_in(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply's whole text stands in the messages."""
 
+    def replies_begun(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls whose reply's first words stand in the messages."""
+
     def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply came once, and is the text of two messages of the model."""
 

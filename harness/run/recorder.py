@@ -165,6 +165,7 @@ class Recorder:
                 turns_seen=place.turns_seen,
                 turns_doubled=place.turns_doubled,
                 replies_seen=self._placing.replies_in(talk),
+                replies_begun=self._placing.replies_begun(talk),
                 replies_doubled=self._placing.replies_twice(talk),
             )
         )

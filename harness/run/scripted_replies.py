@@ -16,7 +16,7 @@ from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.error_words import plain
+from wedgehog.harness.record.error_words import FIRST_WORDS, plain
 from wedgehog.harness.run.placing import SentReply
 from wedgehog.harness.services.beacon import dotted
 
@@ -67,6 +67,12 @@ class ScriptedReplies:
         found = {call for call, text in said.items() if text in whole}
         bare = plain(whole) if len(found) < len(said) else ""
         return tuple(call for call, text in said.items() if call in found or plain(text) in bare)
+
+    def replies_begun(self, conversation: Conversation) -> tuple[int, ...]:
+        """The calls whose reply's first words stand in the messages; the calls whose words are few are left out."""
+        begins = {call: plain(spoken(it.reply))[:FIRST_WORDS] for call, it in self.replies.items()}
+        said = plain("\n".join(message.text for message in conversation.messages)) if begins else ""
+        return tuple(call for call, text in begins.items() if len(text) == FIRST_WORDS and text in said)
 
     def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply came once, and is the text of two messages of the model."""

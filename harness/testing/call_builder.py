@@ -73,12 +73,14 @@ class CallBuilder:
         tools: Sequence[str] = (),
         replies: Sequence[int] | None = None,
         echoed: Sequence[int] = (),
+        begun: Sequence[int] | None = None,
     ) -> int:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
         `side` is a side conversation, such as `subagent 1`; `quotes` are calls of such ones whose words it carries.
         `doubled` are turns whose message it carries twice; `tools` are the tools that it offers; `replies` are the
-        calls whose text it carries, by default all earlier ones, and `echoed` those whose text it carries twice.
+        calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries twice, and
+        `begun` those whose first words it carries.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -105,6 +107,7 @@ class CallBuilder:
                 results=tuple(results),
                 turns_seen=tuple(self._same_session() if sees is None else sees),
                 turns_doubled=tuple(doubled),
+                replies_begun=tuple(begun) if begun is not None else None,
                 replies_doubled=tuple(echoed),
                 replies_seen=tuple(range(1, call) if replies is None else replies),
             )

@@ -183,6 +183,10 @@ class Trial:
         """One request is the whole conversation."""
         return ()
 
+    def replies_begun(self, conversation: Conversation) -> tuple[int, ...]:
+        """One request is the whole conversation."""
+        return ()
+
     def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
         """One request is the whole conversation."""
         return ()

@@ -14,6 +14,10 @@ class ModelError(Exception):
     """The model did not answer."""
 
 
+class BrokenError(ModelError):
+    """Its reply broke off."""
+
+
 async def chunks(reply):
     async for line in reply.content:
         data = line.strip().removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
@@ -28,7 +32,7 @@ async def read(reply, bug):
     text, calls, place = "", {}, ""
     async for chunk in chunks(reply):
         if "error" in chunk and bug != "takes any end":
-            raise ModelError(f"Error: the model broke off: {chunk['error']['message']}")
+            raise BrokenError(f"Error: the model broke off: {chunk['error']['message']}")
         if not chunk["choices"] and bug != "takes the first choice":
             continue
         delta = chunk["choices"][0]["delta"]
@@ -79,7 +83,7 @@ async def tried(url, said, bug):
     """The reply, or that of a second try."""
     try:
         return await ask(url, said, bug)
-    except ModelError:
+    except BrokenError:
         return await ask(url, said, bug)
 
 

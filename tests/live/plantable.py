@@ -31,6 +31,8 @@ BUGS: set[str] = set()
 Message = dict[str, Any]
 HALF: list[dict[int, Message]] = []
 """The blocks of each reply, as far as they have come."""
+SHOWN_NOW: list[str] = []
+"""What its user has read of the last reply."""
 USED: list[list[int]] = []
 """The tokens of input and output of each reply."""
 
@@ -156,6 +158,7 @@ def result(call: Message, text: str, *, error: bool = False) -> Message:
 
 async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **more: Any) -> tuple[list[Message], str]:
     """One call: the content, and the reason why it stopped."""
+    SHOWN_NOW.clear()
     sent = messages[-9:] if "keeps-the-last-nine" in BUGS else messages
     body = {"model": model(), "max_tokens": 4000, "stream": True, "messages": [*map(as_sent, sent)], **more}
     if "thinks" in BUGS:
@@ -215,6 +218,8 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
                 delta = event["delta"]
                 block, said = blocks[event["index"]], ("text", "partial_json", "thinking")
                 block["raw"] += "".join(delta.get(key, "") for key in said)
+                if "shows-as-it-comes" in BUGS:
+                    show(delta.get("text", ""))
                 block["signature"] = delta.get("signature", "")
             case "content_block_stop" if "runs-while-it-reads" in BUGS:
                 block = whole(dict(blocks[event["index"]]))
@@ -232,6 +237,11 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
         raise RetryError("Error: the stream ended early")
     thinks = "thinks" in BUGS
     return [whole(block) for _, block in sorted(blocks.items()) if thinks or block["type"] != "thinking"], stop
+
+
+def show(text: str) -> None:
+    SHOWN_NOW.append(text)
+    print(text, end="", flush=True)
 
 
 async def events(reply: aiohttp.ClientResponse) -> AsyncIterator[Message]:
@@ -270,7 +280,7 @@ async def tried(http: aiohttp.ClientSession, url: str, messages: list[Message], 
             wait = wrong.wait_s if wrong.wait_s is not None else 0.5 * 2 ** min(attempt, 3)
             last = 1 if "tries-twice" in BUGS else TRIES - 1
             silent = isinstance(wrong, SilentError) and "asks-again-when-cut" in BUGS
-            if not (endless or silent) and (attempt >= last or wait > 15):
+            if not (endless or silent) and ("".join(SHOWN_NOW) or attempt >= last or wait > 15):
                 raise FailedError(str(wrong)) from wrong
             await asyncio.sleep(0 if "no-back-off" in BUGS else wait)
 
@@ -451,6 +461,10 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
         for _ in range(10**6 if "no-limit-of-rounds" in BUGS else ROUNDS):
             try:
                 answer = await step(http, url, session, host, tools)
+            except FailedError:
+                if "".join(SHOWN_NOW) and "loses-what-was-read" not in BUGS:
+                    session.add("assistant", [{"type": "text", "text": f"{''.join(SHOWN_NOW)} (broken off)"}])
+                raise
             except asyncio.CancelledError:
                 if BUGS & {"settles-for-long", "settles-for-ever"}:
                     await asyncio.sleep(30 if "settles-for-long" in BUGS else 10**6)
@@ -556,7 +570,8 @@ async def main(argv: Sequence[str]) -> int:
         USED.clear()
         HALF.clear()
         answer = await turn(url, folder, tool_url, message)
-        print(json.dumps({"answer": answer, "usage": used()}) if "tells-usage" in BUGS else answer)
+        shown = "" if "shows-as-it-comes" in BUGS else answer
+        print(json.dumps({"answer": answer, "usage": used()}) if "tells-usage" in BUGS else shown)
     except (FailedError, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as wrong:
         lock.unlink()
         return failed(wrong, folder)

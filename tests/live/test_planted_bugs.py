@@ -108,6 +108,7 @@ def _pairs(planted: dict[str, tuple[str, set[str]]]) -> set[tuple[str, str]]:
 
 
 GOES_ON = "next-message-goes-on"
+READ = "closed-mid-reply"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
     ("abort-in-mid-thought", "thinks"),
@@ -117,6 +118,7 @@ MORE = {
     ("model-switched-in-a-session", "none"),
     *((GOES_ON, bugs) for bugs in ("none", "named", "named,begins-again", "begins-again")),
     *((scenario, bugs) for scenario, (safe, strict) in SWITCHED.items() for bugs in ("switches", safe, strict)),
+    *((READ, bugs) for bugs in ("shows-as-it-comes", "shows-as-it-comes,loses-what-was-read")),
     ("error-in-stream-after-tool", "tells-usage"),
     ("error-in-stream-after-tool", "tells-usage,counts-the-last-reply"),
 }
@@ -255,6 +257,12 @@ def test_a_session_that_begins_again_without_a_failure_is_red_at_strict_where_th
     assert [_strict(simulated, GOES_ON, it) for it in ("none", "named")] == [("pass", set())] * 2
     assert _strict(simulated, GOES_ON, "named-begins-again") == ("pass", {"history_kept"})
     assert simulated[GOES_ON, "begins-again"].skipped == "the agent does not continue a session"
+
+
+def test_words_that_its_user_has_read_of_a_broken_reply_must_stay_in_the_conversation(simulated: Found):
+    """The agent prints each piece as it comes, and the turn ends in an error."""
+    assert _strict(simulated, READ, "shows-as-it-comes") == ("pass", set())
+    assert _strict(simulated, READ, "shows-as-it-comes-loses-what-was-read") == ("pass", {"words_kept"})
 
 
 def test_a_count_of_the_last_reply_alone_is_red_at_level_strict(simulated: Found):

@@ -84,6 +84,8 @@ class RequestArrived(Event):
     """Turns whose message stands in it twice, as two equal messages of the user."""
     replies_seen: tuple[int, ...] | None = None
     """Calls whose reply's whole text stands in its messages; None if this was not recorded."""
+    replies_begun: tuple[int, ...] | None = None
+    """Calls whose reply's first words stand in its messages; None if this was not recorded."""
     replies_doubled: tuple[int, ...] = ()
     """Calls whose reply, which came once, is the text of two messages of the model."""
 

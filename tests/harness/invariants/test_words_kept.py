@@ -93,3 +93,42 @@ def test_a_history_that_does_not_tell_it_is_not_judged():
         if hasattr(event, "replies_seen"):
             object.__setattr__(event, "replies_seen", None)
     assert check("words_kept", history).status == "nothing"
+
+
+HALF = "A small animal that rolls itself up when"
+
+
+@pytest.mark.parametrize(
+    ("shown", "begun", "status"),
+    [(HALF, [], "fail"), (HALF, [1], "pass"), (HALF, None, "nothing"), ("", [], "nothing")],
+    ids=["lost", "kept", "not recorded", "not shown"],
+)
+def test_words_of_a_broken_reply_that_its_user_has_read_stay(shown: str, begun: Sequence[int] | None, status: str):
+    """The next message goes on from them."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), HALF)
+    tell.end(shown, error="Error: the connection was closed", exit_code=1)
+    tell.message()
+    tell.reply(tell.ask(1, begun=begun, replies=[]), f"Done {tell.nonce}")
+    verdict = check("words_kept", tell.end().seal())
+    assert verdict.status == status
+    lost = "the user has read words of call 1, whose reply broke off; request 2 carries the message of the turn without"
+    assert status != "fail" or verdict.says == f"{lost} them"
+
+
+@pytest.mark.parametrize("why", ["another conversation", "a summary", "too long"])
+def test_words_of_a_broken_reply_may_be_gone_with_what_was_around_them(why: str):
+    """An agent may drop the whole turn, sum it up, or make its conversation shorter."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), HALF)
+    tell.end(HALF, error="Error: the connection was closed", exit_code=1)
+    tell.message()
+    if why == "a summary":
+        tell.reply(tell.ask(1, background="summary"), "They asked.")
+    if why == "too long":
+        tell.refuse(tell.ask(1, begun=[]), 400, message="prompt is too long: 9 tokens > 8 maximum")
+    sees = (2,) if why == "another conversation" else None
+    tell.reply(tell.ask(1, begun=[], replies=[], sees=sees), f"Done {tell.nonce}")
+    assert check("words_kept", tell.end().seal()).status == "nothing"

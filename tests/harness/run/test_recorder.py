@@ -94,6 +94,9 @@ class FakePlacing:
         found = [text for said in conversation.messages for text in said.text.split() if text.count(".") == 2]
         return tuple(found)
 
+    def replies_begun(self, conversation: Conversation) -> tuple[int, ...]:
+        return ()
+
     def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
         return ()
 
