@@ -16,6 +16,7 @@ from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import Started, what_runs
 
 if TYPE_CHECKING:
+    from wedgehog.harness.agents.warm_hosts import WarmHosts
     from wedgehog.harness.services.chat import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
@@ -64,6 +65,8 @@ class AgentContext:
     """The name of the folder for its sessions, in `folder`."""
     pipe: str = ""
     """`host:port:secret` of the pipe server, for `wedgehog-pipe`; empty if there is none."""
+    warm: "WarmHosts | None" = None
+    """Forks a callable's process, if it can."""
 
     def outside(self, path: Path) -> Path:
         """The path at which this process finds the agent's file `path`."""

@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import socket
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from wedgehog.harness.agents.base import (
 from wedgehog.harness.agents.callable_python import python_of, started_in
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.sandbox.forked import Forked
 from wedgehog.harness.sandbox.owned import Owned, Tree
 
 HOST = Path(__file__).with_name("callable_host.py")
@@ -141,9 +143,19 @@ class CallableSession(Session):
         ours, theirs = socket.socketpair()
         argv = [python_of(self._spec), str(HOST), str(theirs.fileno()), self._target, str(self._spec.here)]
         env, place = self._around.env, self._place
+
+        async def forked(env: Mapping[str, str], *outputs: int) -> Forked | None:
+            if place.warm is None or place.disk is not None or place.hosts is not None:
+                return None
+            return await place.warm.forked(
+                self._spec, argv, self.started.entry, env, place.cwd, theirs.fileno(), *outputs
+            )
+
         try:
             with theirs:
-                owned = await self._tree.start(argv, env=env, cwd=place.cwd, log=place.log, pass_fds=[theirs.fileno()])
+                owned = await self._tree.start(
+                    argv, env=env, cwd=place.cwd, log=place.log, pass_fds=[theirs.fileno()], fork=forked
+                )
         except OSError as bad:
             ours.close()
             raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {bad.strerror}") from None

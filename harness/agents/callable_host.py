@@ -1,4 +1,4 @@
-"""A callable's process, `python callable_host.py FD TARGET FOLDER`: JSON lines on FD.
+"""A callable's process, `python callable_host.py FD TARGET FOLDER`: JSON lines on FD. With `warm` see `warm_host`.
 
 Standard library only, Python 3.9 or newer: it runs in the user's own Python too, which has no package of ours.
 """
@@ -114,12 +114,27 @@ def replied(call: Callable[[], Any], run: Callable[[Coroutine[Any, Any, Any]], A
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
+def look_in(target: str, folder: str) -> None:
+    """Import from the folder of the spec, and from that of the program, as `python program.py` does."""
+    script = os.path.join(folder, target.rpartition(":")[0])  # noqa: PTH118  (`pathlib` would take each start longer)
+    sys.path[:0] = [os.path.dirname(script), folder] if script.endswith(".py") else [folder]  # noqa: PTH120
+
+
+def forked(descriptor: str, target: str, folder: str, imports: str, variables: str) -> None:
+    """Return in a process that was forked for a run, with its words in `sys.argv`."""
+    look_in(target, folder)
+    program = os.path.join(os.path.dirname(__file__), "warm_host.py")  # noqa: PTH118, PTH120
+    spec = importlib.util.spec_from_file_location("warm_host", program)
+    assert spec is not None and spec.loader is not None  # noqa: S101  it is a Python file
+    warm_host = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(warm_host)
+    warm_host.serve(int(descriptor), json.loads(imports), json.loads(variables))
+
+
 def main(descriptor: int, target: str, folder: str) -> None:
     """Answer calls until the socket is closed."""
     signal.signal(signal.SIGINT, lambda *_: None)
     os.set_inheritable(descriptor, False)
-    script = os.path.join(folder, target.rpartition(":")[0])  # noqa: PTH118  (`pathlib` would take each start longer)
-    sys.path[:0] = [os.path.dirname(script), folder] if script.endswith(".py") else [folder]  # noqa: PTH120
     function: list[Callable[..., Any]] = []
 
     def call(message: str, **given: str) -> Any:
@@ -137,4 +152,8 @@ def main(descriptor: int, target: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "warm":
+        forked(*sys.argv[2:])
+    else:
+        look_in(*sys.argv[2:])
     main(int(sys.argv[1]), sys.argv[2], sys.argv[3])

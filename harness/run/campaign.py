@@ -16,6 +16,7 @@ from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.missing import check_agents
 from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.warm_hosts import WarmHosts
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.record.clock import WallClock
@@ -78,6 +79,7 @@ class Campaign:
         self._edited: set[str] = set()
         self._simulates = options.world == "sim"
         self._sim: SimPlayer | None = None
+        self._warm: WarmHosts | None = None
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
         self._free = asyncio.Semaphore(max(1, options.jobs) + options.beside)
 
@@ -154,7 +156,8 @@ class Campaign:
             async with open_sim_player(self.mark, worker_log, agents, plugins) as self._sim:
                 yield SimNetwork()
         else:
-            async with choose_network(self.options.network, self.say, env=env, log=log) as network:
+            choosing = choose_network(self.options.network, self.say, env=env, log=log)
+            async with choosing as network, WarmHosts(self.mark) as self._warm:
                 yield network
 
     async def _entry(self, entry: Entry, network: Network) -> Judgement:
@@ -207,7 +210,7 @@ class Campaign:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
             place, scratch = entry.file.path.parent, Path(self._folder)
             until_certain = self.options.until_certain
-            job = Job(scenario, agent, control, seed, mark, network.name, place, scratch, until_certain)
+            job = Job(scenario, agent, control, seed, mark, network.name, place, scratch, until_certain, self._warm)
             began = time.perf_counter()
             if common is not None:
                 job = replace(job, scenario=common.scenario(scenario, job.time_scale), agent=common.agent(agent))
@@ -271,7 +274,7 @@ class Campaign:
             try:
                 mark = f"{self.mark}/control-{secrets.token_hex(3)}"
                 folder, seed = Path(self._folder), self.options.seed
-                job = Job(control_scenario(), agent, None, seed, mark, network.name, scratch=folder)
+                job = Job(control_scenario(), agent, None, seed, mark, network.name, scratch=folder, warm=self._warm)
                 history, facts = await self._run(job, network, store)
                 assert facts is not None  # noqa: S101  a control run always has facts
                 keep_control(store, facts)

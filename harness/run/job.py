@@ -5,6 +5,7 @@ from pathlib import Path
 
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.warm_hosts import WarmHosts
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.run.control import ControlFacts
@@ -35,6 +36,8 @@ class Job:
     """Where the run's own folder is made and removed; None: the system's place for such folders."""
     until_certain: bool = False
     """Whether a turn is stopped once its number of calls surely breaks a bound."""
+    warm: WarmHosts | None = None
+    """Forks a callable's process; not in virtual time."""
 
     @property
     def time_scale(self) -> float:

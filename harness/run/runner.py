@@ -243,6 +243,7 @@ class _Run:
             backends={name: place_of(links[BACKEND + name].address) for name in spec.links},
             pipe=self.pipes.address,
             simulated=self.simulated,
+            warm=self.job.warm,
         )
 
     @contextlib.asynccontextmanager

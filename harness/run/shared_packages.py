@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
+from wedgehog.harness.agents.first_imports import SHARED, module_file
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.started import what_imports
 from wedgehog.harness.sim.world import SimWorld
 
-SHARED = ("aiohttp", "anthropic", "httpx", "openai")
-"""Their import depends on environment variables only: on no home folder, and on nothing that an agent did before."""
 MOST_FILES = 50
 """So many files of an agent are read."""
 
@@ -71,7 +70,7 @@ def _imported(agent: AgentSpec) -> Iterator[str]:
             continue
         seen.add(file)
         for name, level in _imports_in(file):
-            own = [found for folder in (_above(file, level), *folders) if (found := _module_file(folder, name))]
+            own = [found for folder in (_above(file, level), *folders) if (found := module_file(folder, name))]
             left += own
             if not own and level == 0 and name in SHARED:
                 yield name
@@ -93,10 +92,3 @@ def _imports_in(file: Path) -> Iterator[tuple[str, int]]:
 
 def _above(file: Path, level: int) -> Path:
     return file.parents[max(0, min(level, len(file.parents)) - 1)]
-
-
-def _module_file(folder: Path, name: str) -> Path | None:
-    return next(
-        (file for file in (folder / f"{name}.py", folder / name / "__init__.py") if file.is_file()),
-        None,
-    )

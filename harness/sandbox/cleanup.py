@@ -10,6 +10,9 @@ import psutil
 RUN_VARIABLE = "WEDGEHOG_RUN"
 """Environment variable that holds the mark, a path: `campaign/run/agent`. Ending a path ends all paths below it too."""
 
+FORKS = "warm"
+"""The last part of the mark of a process that forks others for runs: they have this mark too, for some milliseconds."""
+
 BETWEEN_SCANS_S = 0.05
 
 Find = Callable[[], Iterable[psutil.Process]]

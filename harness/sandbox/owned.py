@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -22,10 +22,14 @@ import psutil
 from wedgehog.harness.sandbox.arrivals import Arrivals
 from wedgehog.harness.sandbox.capture import Capture
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, end_all, lies_below, mark_of, ours_to_end
+from wedgehog.harness.sandbox.forked import Process
 from wedgehog.harness.sandbox.signals import reap
 
 DRAIN_S = 0.5
 """How long to wait for output after the leader's end: a grandchild may keep the pipe open for hours."""
+
+Fork = Callable[..., Awaitable[Process | None]]
+"""Gets the environment, stdout and stderr of a process, and forks it; None: it has to be started."""
 
 _PR_SET_CHILD_SUBREAPER = 36
 _open_trees: set["Tree"] = set()
@@ -34,7 +38,7 @@ _open_trees: set["Tree"] = set()
 class Owned:
     """One process that we started, the leader of its own process group and session. Made by `Tree.start`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, stdout: Capture, stderr: Capture) -> None:
+    def __init__(self, process: Process, stdout: Capture, stderr: Capture) -> None:
         self._process = process
         self.stdout, self.stderr = stdout, stderr
 
@@ -141,17 +145,21 @@ class Tree:
         pass_fds: Sequence[int] = (),
         talks: bool = False,
         terminal: tuple[int, int] | None = None,
+        fork: Fork | None = None,
     ) -> Owned:
         """Start `argv` with exactly `env` and our mark, its output logged. Errors: OSError, ValueError.
 
         It has no stdin, or an open pipe if it `talks`; or all three are the second end of a `terminal`.
+        If `fork` gives a process, that is it.
         """
         stdout, stderr = Capture(log, terminal), Capture(log)
         stdin = asyncio.subprocess.PIPE if talks else asyncio.subprocess.DEVNULL
+        marked = {**env, RUN_VARIABLE: self.mark}
         try:
-            process = await asyncio.create_subprocess_exec(
+            process = await fork(marked, stdout.write_end, stderr.write_end) if fork else None
+            process = process or await asyncio.create_subprocess_exec(
                 *self.enter(argv, cwd),
-                env={**env, RUN_VARIABLE: self.mark},
+                env=marked,
                 cwd=cwd,
                 stdin=terminal[1] if terminal else stdin,
                 stdout=stdout.write_end,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from wedgehog.harness.sandbox.cleanup import lies_below, mark_in
+from wedgehog.harness.sandbox.cleanup import FORKS, lies_below, mark_in
 
 PROC = Path("/proc")
 NANOSECONDS = 1e9
@@ -83,7 +83,7 @@ class RunQueue:
             parent = parents.pop()
             for pid in self._children(parent):
                 mark = self._mark_of(pid) or self._ours.get(parent, "") if pid not in self._ours else ""
-                if lies_below(mark, self._mark):
+                if lies_below(mark, self._mark) and mark != f"{self._mark}/{FORKS}":
                     self._ours[pid] = mark
                     parents.append(pid)
 
