@@ -159,6 +159,7 @@ class Limits(SpecPart):
     tool_result_chars: WholeNumber | None = None
     tool_s: PositiveSeconds | None = None
     usd_per_turn: SecondsOrNone | StatedLimit | None = None
+    tokens_per_turn: WholeNumber | StatedLimit | None = None
 
     @property
     def stated(self) -> dict[str, StatedLimit]:

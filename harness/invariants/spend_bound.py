@@ -3,17 +3,22 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import calls_of, requests, together
+from wedgehog.harness.invariants.scope import calls_of, main_calls_of, requests, together
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, nothing, passed
+from wedgehog.harness.record.views import Call, Turn
+
+TOKEN_SHARE = 0.1
 
 
 @invariant("spend_bound", by_calls=True)
-def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdict:
+def spend_bound(history: History, *, usd_per_turn: float | None = None, tokens_per_turn: int | None = None) -> Verdict:
     """A turn costs at most `usd_per_turn` (no stock number: without one, the most expensive turn is reported).
 
-    Input tokens are billed on acceptance, output tokens as far as they were generated.
+    Input tokens are billed on acceptance, output tokens as far as they were generated. With `tokens_per_turn`, a turn
+    sends no request of the conversation after its whole replies have told so many tokens, of input and output together.
+    A tenth more is allowed for an agent that estimates them.
 
     Fix: Add up the usage of the replies while the turn runs, and end the turn with a sentence when its budget is
     spent.
@@ -22,6 +27,8 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
 
     def each() -> Iterator[Verdict]:
         for turn in history.turns:
+            if tokens_per_turn is not None:
+                yield from _beyond(history, turn, tokens_per_turn)
             paid = [call for call in calls_of(turn) if call.paid]
             costs = [ledger.call(call.number).usd for call in paid]
             known = [usd for usd in costs if usd is not None]
@@ -45,6 +52,21 @@ def spend_bound(history: History, *, usd_per_turn: float | None = None) -> Verdi
         return passed(because="no turn has a known cost")
     least = "at least " if history.is_cut_short(turn) else ""
     return passed(f"the most expensive turn, {turn}, had a simulated cost of {least}{_money(float(usd))}")
+
+
+def _beyond(history: History, turn: Turn, most: int) -> Iterator[Verdict]:
+    """Whether a request was sent after the replies before it had told `most` tokens."""
+    ledger, told, before = ledger_of(history), 0, list[Call]()
+    for call in main_calls_of(turn):
+        if before and told >= most * (1 + TOKEN_SHARE):
+            says = f"{turn}: request {call.number} was sent after {told} tokens, {most} allowed"
+            yield fail(says, requests([*before, call]))
+            return
+        if call.ok and not call.damaged:
+            before.append(call)
+            told += ledger.call(call.number).tokens_billed
+    if before:
+        yield passed(because=f"{turn}: it sent no request after {most} tokens ({told} with its last reply)")
 
 
 def _money(usd: float) -> str:

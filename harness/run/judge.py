@@ -36,6 +36,7 @@ LIMITS = {
     "tool_result_chars": "tool_result_bound",
     "tool_s": "tool_deadline",
     "usd_per_turn": "spend_bound",
+    "tokens_per_turn": "spend_bound",
 }
 """A spec's limits, by the invariant whose parameter of the same name they tighten."""
 CONSEQUENCES = ("session_recovers", "turn_answered", "error_surfaced", "no_spend_after_abort")

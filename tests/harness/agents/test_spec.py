@@ -35,7 +35,7 @@ abort: SIGINT
 timeouts: [{name: total, s: 90, says: Timeout}, {name: idle, s: 60, inside: total}]
 wake_up: ["{python}", "{here}/agent.py", --tick, "{message}"]
 limits: {turn_s: 60, calls_per_turn: 8, calls_without_progress: 5, tool_rounds: 10, tool_result_chars: 4000, tool_s: 30,
-  usd_per_turn: 0.5}
+  usd_per_turn: 0.5, tokens_per_turn: 90000}
 start_s: 60
 recover_s: 30
 usage: {input_tokens: "jsonl:usage.in", usd: "json:cost", counts: session}

@@ -70,3 +70,25 @@ def test_calls_after_a_give_up_are_told_elsewhere():
     tell.reply(tell.ask(2), "Done", input_tokens=1_000_000)
     history = tell.end("", ended="gave up", exit_code=None).seal()
     assert check("spend_bound", history, usd_per_turn=0.1).status == "pass"
+
+
+@pytest.mark.parametrize(("most", "status"), [(90_000, "fail"), (91_000, "pass"), (201_000, "pass")])
+def test_after_so_many_tokens_no_request_is_sent(most: int, status: str):
+    """The last reply may take more than is left; what an agent estimates may be a tenth off."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], input_tokens=100_000, tokens=0, delivered=1)
+    tell.reply(tell.ask(2, results=[tell.runs(token)]), "Done", input_tokens=100_000, tokens=0, delivered=1)
+    verdict = check("spend_bound", tell.end().seal(), tokens_per_turn=most)
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says == "turn 1: request 2 was sent after 100000 tokens, 90000 allowed"
+
+
+def test_tokens_that_no_reply_has_told_are_not_counted():
+    """The first reply broke off, and its number of tokens never came."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), "Half")
+    tell.reply(tell.ask(1), "Done", input_tokens=100, tokens=0, delivered=1)
+    assert check("spend_bound", tell.end().seal(), tokens_per_turn=1).status == "pass"
