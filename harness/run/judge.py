@@ -19,6 +19,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
+from wedgehog.harness.record.views import Turn
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fault_doubts import fault_doubts
 from wedgehog.harness.run.remarks import remarks
@@ -193,6 +194,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
             yield inconclusive(said, [refused]).named("validator")
     yield from fault_doubts(history, scenario.plan(history.run.time_scale), control)
     yield from _unsaid(history, scenario)
+    yield from _unmet(history)
     yield from _unasked(history, scenario)
 
 
@@ -210,6 +212,35 @@ def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
         if turn.during is not None and number not in given:
             said = f"message {number} was never given: its moment in turn {turn.during.turn} did not come"
             yield inconclusive(said).named("messages")
+
+
+def _unmet(history: History) -> Iterator[Verdict]:
+    """A message that its agent could not work on before the turn that it was to meet had ended.
+
+    An agent that starts for each message needs its usual time until it looks at the session. One that was there sooner
+    may wait with its request, so only the time decides.
+    """
+    alone_s = [_first_request_s(turn) for turn in history.turns if not _met(history, turn)]
+    usual_s = min((seconds for seconds in alone_s if seconds is not None), default=0.0)
+    for turn in history.turns:
+        for other in _met(history, turn):
+            late = turn.calls and other.end is not None and turn.calls[0].at_s > other.end.at_s
+            left_s = other.end.at_s - turn.stimulus.at_s if other.end and turn.stimulus else usual_s
+            if late and left_s < usual_s:
+                said = f"{turn} did not meet {other}: that ended {left_s:.1f} s after its message"
+                why = f"and the agent needs {usual_s:.1f} s from a message to its request"
+                yield inconclusive(f"{said}, {why}", [turn.calls[0].arrived]).named("messages")
+
+
+def _met(history: History, turn: Turn) -> tuple[Turn, ...]:
+    """The turns that were open when its message was given."""
+    return tuple(it for it in history.in_parallel(turn) if it.number < turn.number)
+
+
+def _first_request_s(turn: Turn) -> float | None:
+    """The time from a message to its first request; None if a fault kept that away."""
+    known = turn.calls and turn.stimulus is not None and not turn.kept_from_start
+    return turn.calls[0].at_s - turn.stimulus.at_s if known and turn.stimulus else None
 
 
 def _unasked(history: History, scenario: Scenario) -> Iterator[Verdict]:

@@ -598,3 +598,38 @@ def test_a_disk_that_stays_full_needs_no_answer(heals: dict[str, Any], violated:
     full = {"faults": [{"link": "agent", "at": {"turn": 1, "step": 1}, "do": "disk_full", **heals}]}
     it = judged(well(tell).seal(), of=agent(level="strict"), **full)
     assert it.strict == violated
+
+
+def met(first_s: float, starts_s: float, *, alone_s: float = 5.0) -> History:
+    """A second message comes in turn 1, which ends `first_s` later; the agent needs some time to start."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.wait(alone_s).reply(tell.ask(), tools=[True])
+    tell.message()
+    if starts_s < first_s:
+        tell.wait(starts_s).reply(tell.ask(), "Done {nonce}")
+        tell.wait(first_s - starts_s).goes_on(1).end().goes_on(2)
+    else:
+        tell.wait(first_s).goes_on(1).end().goes_on(2)
+        tell.wait(starts_s - first_s).reply(tell.ask(), "Done {nonce}")
+    return tell.end().seal()
+
+
+@pytest.mark.parametrize(
+    ("history", "verdict"),
+    [
+        (met(4.0, 2.0), "pass"),
+        (met(4.0, 6.0), "inconclusive"),
+        (met(20.0, 21.0), "pass"),
+        (met(4.0, 6.0, alone_s=0.5), "pass"),
+    ],
+)
+def test_a_second_message_that_came_too_late_to_meet_the_first_proves_nothing(history: History, verdict: str):
+    """An agent that waits with its request until the first turn has ended was there in time, and passes."""
+    turns = [
+        {"user": "a", "model": [[{"tool": "shell", "args": {"command": "sleep 4"}}], {"text": "x"}]},
+        {"user": "b", "during": {"turn": 1, "step": 1, "tool": 1}, "model": [{"text": "x"}]},
+    ]
+    judgement = judged(history, turns=turns)
+    assert judgement.verdict == verdict, judgement.says
+    assert ("turn 2 did not meet turn 1" in judgement.says) is (verdict == "inconclusive")
