@@ -33,8 +33,8 @@ def _behind(said: str, items: tuple[Item, ...]) -> tuple[Item, ...] | None:
         if not isinstance(item, Text):
             return None
         if item.text.startswith(said):
-            rest = item.text[len(said) :]
-            return (*((replace(item, text=rest),) if rest else ()), *items[index + 1 :])
+            rest = item.behind(len(said))
+            return (*((rest,) if rest.text else ()), *items[index + 1 :])
         if not said.startswith(item.text):
             return None
         said = said[len(item.text) :].removeprefix("\n")  # A message's text joins its blocks by line breaks.

@@ -3,8 +3,10 @@
 >>> Reply((Text("Let me look."), ToolCall("shell", {"command": "ls"})))  # doctest: +SKIP
 """
 
+import contextlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from wedgehog.fake_llm.conversation import Conversation
@@ -28,10 +30,38 @@ TokenError: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text for the user; a streamed piece comes every `pace_ms` (0: all at once)."""
+    """Text for the user; a streamed piece comes every `pace_ms` (0: all at once).
+
+    `span` is where the words stand in a text that is JSON, as the characters of one of its strings; None: all is words.
+
+    >>> Text('{"answer": "A \\"bird\\"."}', span=(12, 23)).words
+    'A "bird".'
+    """
 
     text: str
     pace_ms: float = 0
+    span: tuple[int, int] | None = None
+
+    @property
+    def words(self) -> str:
+        """What the model says."""
+        return self.text if self.span is None else _unquoted(self.text[slice(*self.span)])
+
+    def behind(self, chars: int) -> "Text":
+        """What follows its first characters."""
+        span = self.span and (max(0, self.span[0] - chars), max(0, self.span[1] - chars))
+        return replace(self, text=self.text[chars:], span=span)
+
+
+_LONGEST_ESCAPE: Final = 6
+
+
+def _unquoted(text: str) -> str:
+    """The characters that stand for `text` in JSON, without an escape that was cut."""
+    for end in range(len(text), max(-1, len(text) - _LONGEST_ESCAPE), -1):
+        with contextlib.suppress(ValueError):
+            return str(json.loads(f'"{text[:end]}"'))
+    return text
 
 
 @dataclass(frozen=True, slots=True)

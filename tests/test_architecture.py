@@ -48,6 +48,7 @@ VALUES = {
         "script.side_conversations",
         "script.conversations",
         "script.roles",
+        "script.schema_values",
         "script.turns",
     )
 }

@@ -4,7 +4,7 @@ import re
 from typing import Self
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.script.side_conversations import fingerprint
+from wedgehog.fake_llm.script.side_conversations import fingerprint, schema_mark
 from wedgehog.fake_llm.value import value
 
 
@@ -23,6 +23,8 @@ class MainShape:
     optional: tuple[str, ...] = ()
     marked: bool = False
     """Whether the main calls hold the marker of the user's message."""
+    schema: str = ""
+    """A digest of the JSON Schema that a structured call asks for, and of the system text before its first message."""
     asides: frozenset[str] = frozenset()
     """The text around the user's message in calls beside the main ones that look like them."""
 
@@ -33,6 +35,7 @@ class MainShape:
             frozenset([tool.name for tool in conversation.tools]),
             fingerprint(conversation),
             conversation.schema is not None,
+            schema=schema_mark(conversation),
         )
 
     def fits(self, conversation: Conversation) -> bool:
@@ -46,7 +49,8 @@ class MainShape:
             return 2 * len(tools & other.tools) >= len(tools)
         if other.tools.intersection(self.optional):
             return True
-        return not other.tools and self.structured == other.structured and self.system in ("", other.system)
+        same = self.system in ("", other.system) or (self.schema != "" and self.schema == other.schema)
+        return not other.tools and self.structured == other.structured and same
 
 
 PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wedgehog.fake_llm.conversation import ToolSpec
+from wedgehog.fake_llm.script.schema_values import fill
 
 SHELL = "shell"
 SUBAGENT_TOOL = "subagent"
@@ -51,7 +52,8 @@ def _filled(schema: Mapping[str, Any] | None, parameter: str, value: object) -> 
     """Arguments with this value; other required parameters are filled by their schema."""
     properties = (schema or {}).get("properties", {})
     required = (schema or {}).get("required", ())
-    return {parameter: value, **{name: fill(properties.get(name, {})) for name in required if name != parameter}}
+    root = schema or {}
+    return {parameter: value, **{name: fill(properties.get(name, {}), root) for name in required if name != parameter}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,31 +110,3 @@ def _kinds(schema: Any) -> set[str]:
     kind = schema.get("type", ())
     named = {kind} if isinstance(kind, str) else set(kind)
     return named.union(*(_kinds(one) for key in ("anyOf", "oneOf") for one in schema.get(key) or ()))
-
-
-def fill(schema: Mapping[str, Any]) -> Any:
-    """A small value that satisfies a JSON Schema: an enum's first value, a phrase, false, 1, required properties."""
-    for key in ("const", "default"):
-        if key in schema:
-            return schema[key]
-    if schema.get("enum"):
-        return schema["enum"][0]
-    for key in ("anyOf", "oneOf", "allOf"):
-        if schema.get(key):
-            return fill(schema[key][0])
-    kind = schema.get("type", "object" if "properties" in schema else "string")
-    if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
-    return _of_kind(kind, schema)
-
-
-def _of_kind(kind: str, schema: Mapping[str, Any]) -> Any:
-    if kind == "object":
-        properties = schema.get("properties", {})
-        return {name: fill(properties.get(name, {})) for name in schema.get("required", properties)}
-    if kind == "array":
-        return [fill(schema.get("items", {}))] * int(schema.get("minItems", 0))
-    simple: dict[str, Any] = {"boolean": False, "null": None, "integer": 1, "number": 1}
-    if kind in ("integer", "number") and "minimum" in schema:
-        return max(1, schema["minimum"])
-    return simple.get(kind, "a short phrase")

@@ -9,11 +9,13 @@ request belongs to a side conversation
 """
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from wedgehog.fake_llm.conversation import Conversation
@@ -30,6 +32,15 @@ _SYSTEM_CHARS, _FRAME_CHARS = 100, 80
 def fingerprint(conversation: Conversation) -> str:
     """What the beginnings of two system texts share: all but dates, times and ids."""
     return _of_opening(conversation.system[:200])
+
+
+def schema_mark(conversation: Conversation) -> str:
+    """What a question and the next try at it share: their schema and opening. Their system text may have got a note."""
+    if not (conversation.schema or {}).get("properties"):
+        return ""
+    first = takewhile(lambda message: message.role == "system", conversation.messages)
+    opening = _of_opening("\n".join([message.text for message in first])[:200])
+    return _digest(opening, json.dumps(conversation.schema, sort_keys=True, default=str))
 
 
 @lru_cache(maxsize=256)  # an agent has few system texts
@@ -149,7 +160,7 @@ class SideConversations:
     _summaries: set[int] = field(default_factory=set)
     """Background calls that are no conversations: a later opening may hold the words of their replies."""
     _unknown_summary: bool = False
-    """A structured reply, without such words, was the last thing that a background call got."""
+    """A reply without such words was the last thing that a request for a summary got."""
     _known: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _declared: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _count: Counter[str] = field(default_factory=Counter)
@@ -178,10 +189,10 @@ class SideConversations:
         """The results of these tool calls were sent."""
         self._returned.update(tokens)
 
-    def answered(self, call: int, purpose: str, *, structured: bool) -> None:
-        """A background call that belongs to no side conversation gets its words, or a filled schema."""
+    def answered(self, call: int, purpose: str, *, worded: bool) -> None:
+        """A background call that belongs to no side conversation gets its words, or JSON that has no room for them."""
         self._summaries.add(call)
-        self._unknown_summary = structured and purpose in ("summary", "compact", "memory")
+        self._unknown_summary = not worded and purpose in ("summary", "compact", "memory")
 
     # ---- what a request is
 

@@ -1,6 +1,5 @@
 """A script by position: the model's answer depends on turn and step, never on a count of requests."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,8 +7,10 @@ from typing import Any
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, Positions
-from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL, fill, find_named, find_shell, find_subagent
+from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL, find_named, find_shell, find_subagent
+from wedgehog.fake_llm.script.schema_values import fill
 from wedgehog.fake_llm.script.side_conversations import note, prompt_mark
+from wedgehog.fake_llm.script.structured import structured
 
 Beacon = Callable[[str, str], str]
 """(command, token) -> a command that also records the token."""
@@ -27,7 +28,10 @@ class ScriptedTurn:
 
 @dataclass(frozen=True, slots=True)
 class FinishCall:
-    """The tool call by which an agent's model ends a turn: the argument `arg` is `text` with the last words in it."""
+    """The tool call by which an agent's model ends a turn: the argument `arg` is `text` with the last words in it.
+
+    Without a tool, `arg` is the property of a structured reply in which the words stand.
+    """
 
     tool: str
     arg: str
@@ -78,16 +82,18 @@ class TurnScript:
         """The reply to a background call that belongs to no conversation: a few words by which it is recognized."""
         place, positions = self.place(call, conversation), self.positions
         if place.turn == 0:
-            return background_reply(conversation)
-        positions.sides.answered(call, place.background, structured=conversation.schema is not None)
-        return background_reply(conversation, f"A short note {note(positions.salt, call)}")
+            return structured(Reply((Text("A short note"),)), conversation)
+        words = note(positions.salt, call)
+        reply = structured(Reply((Text(f"A short note {words}"),)), conversation)
+        positions.sides.answered(call, place.background, worded=words in spoken(reply))
+        return reply
 
     def beside(self, place: CallPosition, conversation: Conversation) -> Reply:
         """The reply in a side conversation: its script's, beyond it a few words."""
         replies = self.conversations.get(place.side.name, ()) if place.side is not None else ()
         if place.step <= len(replies):
             return within_tools(replies[place.step - 1], conversation)
-        return background_reply(conversation, "The task is done. {nonce}")
+        return Reply((Text("The task is done. {nonce}"),))
 
     def nonce_of(self, call: int) -> str:
         """The nonce in this request's reply; it begins with its turn's nonce."""
@@ -110,12 +116,14 @@ class TurnScript:
                 items.append(self._tool_call(item, place, count, conversation, values))
             else:
                 items.append(replace(item, text=expand(item.text, values)))
-        return self._finishing(replace(reply, items=tuple(items)), place, conversation)
+        reply = self._finishing(replace(reply, items=tuple(items)), place, conversation)
+        shown = self.finish.arg if self.finish is not None and not self.finish.tool else ""
+        return structured(reply, conversation, shown)
 
     def _finishing(self, reply: Reply, place: CallPosition, conversation: Conversation) -> Reply:
         """Last words as the call that ends the agent's turn, if this request offers that tool."""
         words, finish = spoken(reply), self.finish
-        if finish is None or not words or reply.stop_reason != "end":
+        if finish is None or not finish.tool or not words or reply.stop_reason != "end":
             return reply
         shell = find_shell(conversation.tools) if finish.tool == SHELL else None
         tool = find_named(conversation.tools, shell.name if shell else finish.tool)
@@ -170,7 +178,12 @@ def within_tools(reply: Reply, conversation: Conversation) -> Reply:
 
 
 def spoken(reply: Reply) -> str:
-    """The reply's text."""
+    """The words of the reply's text."""
+    return "".join(item.words for item in reply.items if isinstance(item, Text))
+
+
+def written(reply: Reply) -> str:
+    """The reply's text as it is sent."""
     return "".join(item.text for item in reply.items if isinstance(item, Text))
 
 
@@ -190,10 +203,3 @@ def expand_all(value: Any, values: Mapping[str, str]) -> Any:
     if isinstance(value, Sequence):
         return [expand_all(inner, values) for inner in value]
     return value
-
-
-def background_reply(conversation: Conversation, words: str = "A short note") -> Reply:
-    """A valid answer for a title, a loop check or a summary: a filled schema, else a few words."""
-    if conversation.schema is not None:
-        return Reply((Text(json.dumps(fill(conversation.schema))),))
-    return Reply((Text(words),))

@@ -112,9 +112,12 @@ class Timeout(SpecPart):
 
 
 class Finish(SpecPart):
-    """The tool call by which the agent's model ends a turn; `text` holds {answer} where the last words go."""
+    """The tool call by which the agent's model ends a turn; `text` holds {answer} where the last words go.
 
-    tool: str
+    Without `tool`, `arg` is the property of a structured reply that the agent shows.
+    """
+
+    tool: str = ""
     arg: str
     text: Annotated[str, AfterValidator(_holds_answer)] = "{answer}"
 

@@ -12,9 +12,10 @@ from wedgehog.fake_llm.admin.request_log import LoggedFault, LoggedRequest
 from wedgehog.fake_llm.admin.sessions import ProviderSession
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
-from wedgehog.fake_llm.reply import Answer
+from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.fake_llm.script.conversations import doubled
 from wedgehog.fake_llm.script.position import CallPosition
+from wedgehog.fake_llm.script.structured import structured
 from wedgehog.fake_llm.script.when import ReplyLine, ScriptFile, WhenScript
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
@@ -182,6 +183,8 @@ class ScriptSession:
         attempt.conversation = self._script.name_of(conversation)
         line = self._script.line(conversation)
         answer, faulty = line.answer(), self._faults.get(id(line))
+        if isinstance(answer, Reply):
+            answer = structured(answer, conversation)
         if faulty is None or not faulty.applies(session, attempt):
             return answer
         fault, at = faulty.planned.fault, faulty.planned.trigger

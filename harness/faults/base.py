@@ -41,6 +41,7 @@ Need = Literal[
     "stream_form",
     "chat_chunks",
     "item_ids",
+    "schema",
     "models",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""

@@ -47,8 +47,21 @@ FIRST_WORDS: Final = 20
 
 
 def plain(text: str) -> str:
-    """The letters and digits of `text`, in lower case, without colours."""
+    """The letters and digits of `text`, in lower case, without colours; what is escaped as in JSON counts as itself.
+
+    >>> plain('{"answer": "Gr\\u00fc\\u00dfe,\\nHans"}')
+    'answergrüßehans'
+    """
+    text = _ESCAPE.sub(_unescaped, text) if "\\" in text else text
     return re.sub(r"[\W_]+", "", uncoloured(text)).lower()
+
+
+_ESCAPE = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|[nrt])?")
+"""An escape of a letter, or of what is no letter. JSON inside of JSON has several backslashes."""
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else ""
 
 
 def masked(line: str) -> str:

@@ -26,6 +26,7 @@ CONTROL_TOOL = "wedgehog_hello"
 """The tool host's only tool if the scenario names none, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
 RESULT_MARKS = "it is known by the id of its call, or by the last line that the command prints"
+NO_PROPERTY = "If its reply is JSON by a schema, name the property that it shows: `finish: {arg: …}`"
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""
 
@@ -92,11 +93,12 @@ def read_control(
 ) -> ControlFacts:
     """The facts of a control run; `answered_by` is the call whose nonce came out as the answer, `wire` the spec's."""
     turn = history.turns[0] if history.turns else None
+    structured = any(shape.structured for shape in shapes.values())
     if turn is None or turn.stimulus is None:
         return ControlFacts(False, _why(history))
     start_up = turn.calls[0].at_s - turn.stimulus.at_s if turn.calls else 0.0
     if answered_by is None:
-        return ControlFacts(False, _why(history), start_up)
+        return ControlFacts(False, _why(history, structured=structured), start_up)
     shape = shapes[answered_by]
     call = next(call for call in history.calls if call.number == answered_by)
     if wire and call.arrived.wire != wire:
@@ -156,8 +158,8 @@ def _in_text(history: History) -> bool:
     return bool(carried) and all(it.in_text for it in carried)
 
 
-def _why(history: History) -> str:
-    """What is missing, and what the user can do."""
+def _why(history: History, *, structured: bool = False) -> str:
+    """What is missing, and what the user can do; `structured`: a request asked for JSON by a schema."""
     trouble = history.first(Trouble)
     if trouble:
         return trouble.what
@@ -177,7 +179,8 @@ def _why(history: History) -> str:
     limited = next((call.limited for call in calls if call.limited), "")
     if limited and (outcome.kind == "truncated" or not any(call.ok for call in turn.calls)):
         return f"{limited}: let the agent allow more"
-    return _no_answer(turn, outcome, history.first(HangSeen))
+    said = _no_answer(turn, outcome, history.first(HangSeen))
+    return f"{said} {NO_PROPERTY}" if structured and outcome.kind != "silent" else said
 
 
 def _no_answer(turn: Turn, outcome: TurnOutcome, hang: HangSeen | None) -> str:

@@ -1,15 +1,15 @@
 """What the recorder asks the script: the place of a request, and the reply that was sent to it."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.fake_llm.script.turns import spoken
+from wedgehog.fake_llm.script.turns import written
 from wedgehog.fake_llm.usage import carries_all, output_tokens
 from wedgehog.harness.record.events.call import ToolCallOffered
 from wedgehog.harness.services.beacon import tokens_in
@@ -34,9 +34,17 @@ class SentReply:
 
     def text_within(self, tokens: int, ended: fact.WriteEnded, *, broken_off: bool) -> str:
         """The part of its text within these tokens; `broken_off`: there are more tokens than were written."""
-        text = self.last_words or spoken(self.reply)
+        text = self.last_words or written(self.reply)
         in_all = max(ended.output_tokens, output_tokens(self.reply.items) if broken_off else 0)
-        return text if tokens >= in_all else text[: len(text) * tokens // max(1, in_all)]
+        chars = len(text) if tokens >= in_all else len(text) * tokens // max(1, in_all)
+        return text[:chars] if self.last_words else "".join(self._words_within(chars))
+
+    def _words_within(self, chars: int) -> Iterator[str]:
+        """The words in the first characters of its text."""
+        for item in self.reply.items:
+            if isinstance(item, Text):
+                yield replace(item, text=item.text[:chars]).words
+                chars -= min(chars, len(item.text))
 
     def offered(self, blocks: int) -> tuple[ToolCallOffered, ...]:
         """Its tool calls; those behind the last of the `blocks` that arrived whole were cut."""

@@ -1,7 +1,8 @@
 """What the recovery message asks for: a round of each kind of tool that worked in the control run, then an answer."""
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
-from wedgehog.fake_llm.script.roles import SHELL, fill
+from wedgehog.fake_llm.script.roles import SHELL
+from wedgehog.fake_llm.script.schema_values import fill
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.run.control import CONTROL_TOOL, CONTROL_TOOLS, ControlFacts
 from wedgehog.harness.scenario.model import Scenario

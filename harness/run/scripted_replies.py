@@ -10,7 +10,7 @@ from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.roles import find_shell
-from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, background_reply, expand, offers, spoken, within_tools
+from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, expand, offers, spoken, within_tools, written
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
@@ -79,7 +79,7 @@ class ScriptedReplies:
         said = Counter(message.text.strip() for message in conversation.messages if message.role == "assistant")
         if not any(text and count > 1 for text, count in said.items()):
             return ()
-        given = {call: spoken(it.reply).strip() for call, it in self.replies.items()}
+        given = {call: written(it.reply).strip() for call, it in self.replies.items()}
         came = Counter(given.values())
         return tuple(call for call, text in given.items() if text and said[text] > 1 and came[text] == 1)
 
@@ -91,13 +91,11 @@ class ScriptedReplies:
         """What the model says here, after the plan's reply faults. Errors: UnscriptedError if no line matches."""
         place = self.place(call, conversation)
         context = self._context(call, place, conversation)
-        structured = self.script.nonce_per_call and conversation.schema is not None
-        aside = place.side is None and (place.background or place.turn not in self.script.turns)
-        if aside or structured:
-            note = background_reply(conversation) if structured else self.script.aside(call, conversation)
+        if place.side is None and (place.background or place.turn not in self.script.turns):
+            note = self.script.aside(call, conversation)
             altered = self.injector.alter(call, note, context, on_script=True)
             said = self.injector.alter(call, altered, context, on_script=False)
-            if aside and place.turn and isinstance(said, Reply):
+            if place.turn and isinstance(said, Reply):
                 self.replies[call] = SentReply(said)
             return said
         words = self._counted(self._words(place, conversation), place, conversation)

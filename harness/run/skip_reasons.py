@@ -131,6 +131,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         f"no provider of {spec.wire} signs what its model thought": "thinking" in needs and spec.wire in NO_REASONING,
         f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs
         and spec.wire != "openai-chat",
+        "the agent did not ask for JSON by a schema in its control run": "schema" in needs
+        and not (control.shape is not None and control.shape.structured),
         "the agent has no hard-coded hosts behind that link (hosts)": bool(
             _host_links(scenario) - {*spec.hosts.values()}
         ),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from wedgehog.fake_llm.script.schema_values import JsonSchema, resolved
 from wedgehog.harness.search.draw import Choices
 
 WORDS = ("note", "hedgehog", "two words", "notes.txt", "", "Grüße 🦔", "x" * 200)
@@ -12,36 +13,18 @@ WIDE = 8
 DEEPEST = 4
 """Below this depth only required properties and the shortest lists are drawn."""
 
-JsonSchema = Mapping[str, Any]
-
 
 def value_for(draw: Choices, schema: JsonSchema, root: JsonSchema | None = None, depth: int = 0) -> Any:
     """A value that fits `schema`; local `$ref`s are looked up in `root`."""
     root = schema if root is None else root
-    if reference := schema.get("$ref"):
-        return value_for(draw, _target(root, str(reference)), root, depth + 1)
+    schema = resolved(schema, root)
     if "const" in schema:
         return schema["const"]
     if usual := schema.get("enum") or schema.get("examples"):
         return draw.choose(usual)
     if unions := next((schema[key] for key in ("anyOf", "oneOf") if schema.get(key)), None):
         return value_for(draw, draw.choose(unions if depth < DEEPEST else unions[:1]), root, depth + 1)
-    if schema.get("allOf"):
-        merged = {key: value for part in schema["allOf"] for key, value in _resolved(part, root).items()}
-        return value_for(draw, merged, root, depth + 1)
     return _of_kind(draw, _kind(draw, schema), schema, root, depth)
-
-
-def _resolved(part: JsonSchema, root: JsonSchema) -> JsonSchema:
-    return _target(root, str(part["$ref"])) if "$ref" in part else part
-
-
-def _target(root: JsonSchema, reference: str) -> JsonSchema:
-    """What `#/$defs/name` names; an unknown one fits anything."""
-    found: Any = root
-    for word in reference.removeprefix("#/").split("/"):
-        found = found.get(word, {}) if isinstance(found, Mapping) else {}
-    return found if isinstance(found, Mapping) else {}
 
 
 def _kind(draw: Choices, schema: JsonSchema) -> str:

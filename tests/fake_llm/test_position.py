@@ -313,6 +313,21 @@ def test_an_agent_without_tools_is_known_by_the_opening_of_its_system_text():
     assert positions.place(talk(system("You are an agent."), user("x"))).background == "other", "it has tools now"
 
 
+def test_a_second_try_by_the_same_schema_is_a_main_call_with_a_note_in_the_system_text_too():
+    """Pydantic AI puts one between the reply that did not fit and its question; another schema is another call."""
+    schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
+    asked = talk(user("mkqrst1q go"), tools=(), schema=schema)
+    positions = Positions(SALT, MainShape.of(asked))
+    positions.begin(1, MARKERS[1])
+    again = (*asked.messages, Message("assistant", "{}"), system("A note."), user("It does not fit: title is missing."))
+    place = positions.place(talk(*again, tools=(), schema=schema))
+    assert (place.background, place.turn, place.step) == ("", 1, 1)
+    other = {"type": "object", "properties": {"title": {"type": "string"}}}
+    assert positions.place(talk(*again, tools=(), schema=other)).background == "title"
+    named = (system("You judge."), *again)
+    assert positions.place(talk(*named, tools=(), schema=schema)).background == "title"
+
+
 @pytest.mark.parametrize(
     ("control", "later"),
     [

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import ToolSpec
-from wedgehog.fake_llm.script.roles import fill, find_shell
+from wedgehog.fake_llm.script.roles import find_shell
+from wedgehog.fake_llm.script.schema_values import fill
 
 
 def tool(name: str, required: tuple[str, ...] = (), **properties: Any) -> ToolSpec:

@@ -9,7 +9,7 @@ from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, 
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import Positions
-from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript, background_reply, expand, expand_all
+from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript, expand, expand_all
 
 BASH = ToolSpec("Bash", "", {"properties": {"command": {"type": "string"}}, "required": ["command"]})
 FETCH = ToolSpec("fetch", "", {"properties": {"url": {"type": "string"}}})
@@ -137,6 +137,16 @@ def test_last_words_are_sent_by_the_tool_that_ends_the_agents_turn(script: TurnS
     assert script.answer(3, talk(user("mk1q go"), tools=(BASH, FETCH, SUBMIT))).items[1].name == "Bash"
 
 
+def test_last_words_stand_in_the_property_that_the_agent_shows(script: TurnScript):
+    """`finish:` without a tool names it; without a schema they are text."""
+    script.finish, script.turns = FinishCall("", "body"), {1: ScriptedTurn((Reply((Text("Done {nonce}"),)),), "NONCE")}
+    kinds = {name: {"type": "string"} for name in ("answer", "body")}
+    asked = talk(user("mk1q go"), tools=(BASH,), schema={"type": "object", "properties": kinds})
+    (said,) = script.answer(1, asked).items
+    assert json.loads(said.text) == {"answer": "a short phrase", "body": "Done NONCE"}
+    assert script.answer(2, ASKED).items == (Text("Done NONCE"),)
+
+
 def test_last_words_may_be_a_shell_command(script: TurnScript):
     """Some agents end their turn by a command that they watch for; it carries no beacon."""
     script.finish = FinishCall("shell", "command", "echo DONE; echo '{answer}'")
@@ -153,13 +163,12 @@ def test_a_call_outside_any_turn_gets_words_that_are_nobodys_business(script: Tu
 
 
 def test_a_background_call_gets_a_valid_answer_and_no_nonce(script: TurnScript):
-    """A schema is filled."""
+    """Its words stand in the JSON of its schema."""
     script.positions.shape = MainShape.of(ASKED)
     schema = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
     reply = script.answer(1, talk(user("a title for mk1q"), tools=(), schema=schema))
     assert isinstance(reply, Reply) and isinstance(reply.items[0], Text)
-    assert json.loads(reply.items[0].text) == {"title": "a short phrase"}
-    assert background_reply(talk(user("x"), tools=())) == Reply((Text("A short note"),))
+    assert json.loads(reply.items[0].text) == {"title": "A short note wbcdfn1e"}
 
 
 def test_each_call_can_have_a_nonce_of_its_own_that_begins_with_its_turns(script: TurnScript):

@@ -154,8 +154,8 @@ def _shorter(seconds: float, factor: float) -> int | float:
 class MaxTokens(ReplyFault):
     """The reply stops at its token limit after `chars` characters of the first tool call's argument, or of the text.
 
-    Characters of the argument count as in the script. Items before that tool call stay whole, later ones are lost. At
-    least one character is always lost.
+    Characters count as in the script, also inside of JSON by a schema. Items before that tool call stay whole, later
+    ones are lost. At least one character is always lost.
     """
 
     chars: Annotated[int, Field(ge=0, examples=[20, 0, 5])] = 20
@@ -184,9 +184,9 @@ def _cut_text(items: tuple[Item, ...], chars: int) -> tuple[Item, ...]:
     for item in items:
         if not isinstance(item, Text):
             kept.append(item)
-        elif chars < len(item.text) or item is items[-1]:
-            return *kept, cut(item, chars)
+        elif chars < len(item.words) or item is items[-1]:
+            return *kept, cut(item, chars + (item.span[0] if item.span else 0))
         else:
             kept.append(item)
-            chars -= len(item.text)
+            chars -= len(item.words)
     return tuple(kept)

@@ -73,6 +73,15 @@ async def until(met: Callable[[], Any]) -> None:
             await asyncio.sleep(0.005)
 
 
+async def test_a_lines_words_come_in_the_json_that_a_request_asks_for(llm: Provider):
+    """The script's own text otherwise."""
+    schema = {"type": "object", "properties": {"said": {"type": "string"}}}
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    said = [await chat(llm, "hello", **more) for more in ({"response_format": wanted}, {})]
+    texts = [told["choices"][0]["message"]["content"] for _, told in said]
+    assert texts == ['{"said": "Hi there!"}', "Hi there!"]
+
+
 SUBAGENT = {
     "name": "reader",
     "when": {"opening": "Read the file"},

@@ -116,6 +116,14 @@ def test_max_tokens_cuts_the_text_where_there_is_no_call():
     assert harmed("max_tokens", Failure(500)) == Failure(500)
 
 
+def test_max_tokens_counts_the_words_in_json_by_a_schema():
+    """What stands before them comes whole, and the JSON is broken."""
+    said = Text('{"sure": 1, "answer": "Hello world"}', span=(23, 34))
+    (text,) = harmed({"max_tokens": 4}, Reply((said,))).items
+    assert (text.text, text.words) == ('{"sure": 1, "answer": "Hell', "Hell")
+    assert harmed({"max_tokens": 99}, Reply((said,))).items[0].text == said.text[:-1]
+
+
 TWO = Reply((LOOK, LIST, ToolCall("shell", {"command": "pwd"}, id="8")))
 
 

@@ -1,5 +1,6 @@
 """The outcome of a turn: both sides of each rule."""
 
+import json
 from typing import Any
 
 import pytest
@@ -468,6 +469,14 @@ def test_colours_are_not_repeated():
 def test_what_counts_of_a_text_are_letters_and_digits():
     """In lower case."""
     assert plain("**Saf-fron_01**\n otter!") == "saffron01otter"
+
+
+def test_an_answer_that_is_shown_as_json_has_its_words():
+    """Escapes of letters, of line ends and of quotes, also in JSON inside of JSON, and a Python value's own form."""
+    words = 'Grüße "an" 日本\nC:\\new\tUnd'
+    shown = [json.dumps({"a": words}), json.dumps(json.dumps({"a": words})), json.dumps([words], ensure_ascii=False)]
+    for text in (*shown, repr({"a": words}), words):
+        assert plain(words) in plain(text), text
 
 
 def test_seen_is_what_its_user_can_act_on():

@@ -21,6 +21,7 @@ SHAPE = MainShape(frozenset({"bash", "read"}))
 MINUTES = {"tags": ["minutes"], "invariants": {"turn_deadline": {"turn_s": 600}}}
 SHOWN = ControlFacts(True, tools=frozenset({"bash"}), shell=True, streams=True, resumes=True)
 COMMAND = {"command": ["x", "{message}"]}
+WRONG_SHAPE = {"faults": [{"do": "wrong_shape"}]}
 
 
 def agent(**words: Any) -> AgentSpec:
@@ -334,6 +335,8 @@ def test_an_answer_without_the_models_words_is_asked_about_its_place():
     tell.answer_step(1)
     facts = read(tell.end("Something else").seal(), None)
     assert "its answer did not hold the model's words" in facts.says and "`answer:`" in facts.says
+    asks = read_control(tell.seal(), {1: MainShape(structured=True)}, False, None)
+    assert asks.says.endswith("name the property that it shows: `finish: {arg: …}`") and "finish" not in facts.says
 
 
 def test_a_request_that_does_not_fit_is_said():
@@ -393,6 +396,8 @@ def test_a_control_that_never_began_says_so_too():
         (MINUTES, SHOWN, {}, ""),
         ({"turns": [{"user": "a"}, {"user": "b"}]}, SHOWN, {}, ""),
         ({"turns": [{"user": "a"}, {"user": "b"}]}, ControlFacts(True), {}, "the agent does not continue a session"),
+        (WRONG_SHAPE, SHOWN, {}, "did not ask for JSON by a schema"),
+        (WRONG_SHAPE, replace(SHOWN, shape=MainShape(structured=True)), {}, ""),
     ],
 )
 def test_a_scenario_is_skipped_where_the_agent_lacks_what_it_is_about(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError, Usage
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import Positions
@@ -175,12 +176,31 @@ def test_calls_of_no_turn_get_words_that_offer_nothing(play: Any):
     assert it.answer(1, talk("ping")) == Reply((Text("A short note"),)) and it.replies == {}
 
 
-def test_a_structured_call_of_the_control_run_gets_its_schema_filled(play: Any):
-    """Before the main shape is known."""
+def test_a_structured_call_of_the_control_run_gets_its_words_in_json(play: Any):
+    """Before the main shape is known: it may be the call that answers. A schema may have no room for words."""
     it = play()
     it.script.nonce_per_call = True
-    reply = it.answer(1, talk(schema={"type": "object", "properties": {"ok": {"type": "boolean"}}}))
-    assert reply.items == (Text('{"ok": false}'),)
+    check, say = ({"type": "object", "properties": {name: {"type": kind}}} for name, kind in _CHECK_AND_SAY)
+    asked = replace(talk(), tools=())
+    assert it.answer(1, replace(asked, schema=check)).items == (Text('{"ok": false}'),)
+    (words,) = it.answer(2, replace(asked, schema=say)).items
+    assert json.loads(words.text) == {"said": "Let me look.That is all. NONCEc2e"}
+    assert it.sent(2).text_within(99, WriteEnded(2, 0, 99, 99, (), "complete", "end"), broken_off=False) == words.words
+
+
+def test_what_came_of_a_cut_reply_by_a_schema_is_its_words(play: Any):
+    """Not the JSON around them; a later request carries them also if the agent writes its JSON in another way."""
+    said = Text('{"sure": 1, "answer": "Grüße, \\"Hans\\" und alle"}', span=(23, 47))
+    sent, whole = SentReply(Reply((said,))), WriteEnded(1, 0, 99, 12, (), "complete", "end")
+    came = [sent.text_within(tokens, whole, broken_off=False) for tokens in (3, 6, 8, 12)]
+    assert came == ["", "G", 'Grüße, "', 'Grüße, "Hans" und alle']
+    it = play()
+    it.replies[1] = sent
+    assert it.replies_in(_with(json.dumps(json.loads(said.text), indent=1))) == (1,)
+    assert it.replies_twice(_with(said.text, said.text)) == (1,)
+
+
+_CHECK_AND_SAY = (("ok", "boolean"), ("said", "string"))
 
 
 def test_each_call_is_placed_once_and_told_to_the_nemesis_once(play: Any):
