@@ -44,11 +44,17 @@ CONSEQUENCES = ("session_recovers", "turn_answered", "error_surfaced", "no_spend
 """Named last: they are more often the consequence of another violation than its cause."""
 
 
-def judge(history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts) -> Judgement:
-    """The judgement of one run (the caller adds where it lies and how it is replayed)."""
+def judge(
+    history: History, scenario: Scenario, agent: AgentSpec, control: ControlFacts, *, briefly: bool = False
+) -> Judgement:
+    """The judgement of one run (the caller adds where it lies and how it is replayed).
+
+    `briefly`: without remarks, among them what fails only at level `strict`: a twentieth of a search.
+    """
     expect = scenario.expect.get(agent.name)
     skipped = _not_compacted(history, scenario) or _not_sent(history, scenario)
-    strict = [*_strict(history, scenario, agent)] if expect is None else []
+    asked = expect is None and (agent.level == "strict" or not briefly)
+    strict = [*_strict(history, scenario, agent)] if asked else []
     counted = strict if agent.level == "strict" else []
     invariants = [*_invariants(history, scenario, agent), *_bounded(history, scenario)]
     verdicts = [*invariants, *counted, *_own(history, scenario, control)]
@@ -71,7 +77,7 @@ def judge(history: History, scenario: Scenario, agent: AgentSpec, control: Contr
         verdicts=tuple(verdicts),
         level=agent.level,
         strict=_violated(strict),
-        remarks=(*remarks(history, agent, verdicts), *(f"{v.name}: {v.says}" for v in _failed(strict) if not counted)),
+        remarks=() if briefly else _remarks(history, agent, verdicts, [] if counted else strict),
         report_number=scenario.report,
     )
 
@@ -105,6 +111,10 @@ def _answered_late(history: History, verdicts: list[Verdict]) -> Iterator[Verdic
     """No pass where the agent gave up a call that the harness had not begun to answer."""
     if worst(verdicts) in ("pass", "nothing") and (late := answered_late(history, history.calls)):
         yield inconclusive(late, (), overload=True).named("overload")
+
+
+def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict], uncounted: list[Verdict]) -> tuple[str, ...]:
+    return (*remarks(history, agent, verdicts), *(f"{v.name}: {v.says}" for v in _failed(uncounted)))
 
 
 def _failed(verdicts: list[Verdict]) -> list[Verdict]:

@@ -3,12 +3,12 @@
 The worker is no main module, so a fork that is sent one of its classes does not import it a second time.
 """
 
-from wedgehog.harness.sim.garbage import search_rarely
+import gc
 
 
 def main() -> None:
-    """Import and run the worker; searches for garbage are rare already during its imports."""
-    search_rarely()
+    """Import and run the worker. It looks for garbage once it has imported all: what it imports stays."""
+    gc.disable()
     from wedgehog.harness.run import sim_worker
 
     sim_worker.main()

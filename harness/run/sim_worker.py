@@ -111,6 +111,7 @@ def main() -> None:
         SharedPackages(**json.loads(shared)).load(world)
         importlib.import_module(AGENTS)
         gc.freeze()  # what is imported stays; a fork does not look through it
+        gc.enable()
         server.bind(address)
         server.listen(64)
         sys.stdout.buffer.write(READY)

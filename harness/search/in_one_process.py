@@ -107,7 +107,7 @@ class InOneProcess:
         try:
             play(self._world, job, store)
             history = History(events=store.events).seal()
-            return judge(history, scenario, agent, control), history
+            return judge(history, scenario, agent, control, briefly=True), history
         finally:
             signal.setitimer(signal.ITIMER_PROF, 0)
             self._forget_modules()

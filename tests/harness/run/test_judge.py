@@ -320,6 +320,16 @@ def test_at_level_strict_it_decides():
     assert (it.verdict, it.violated) == ("fail", ("no_traceback", "turn_answered"))
 
 
+@pytest.mark.parametrize("level", ["safe", "strict"])
+def test_a_search_asks_for_the_verdict_alone(level: str):
+    """It is the same, without what only a reader wants to know."""
+    history, words = _in_spite_of_a_stack(), scenario(**STALLED)
+    whole = judge(history, words, agent(level=level), CONTROL)
+    brief = judge(history, words, agent(level=level), CONTROL, briefly=True)
+    assert (brief.remarks, brief.strict) == ((), whole.strict if level == "strict" else ())
+    assert replace(brief, remarks=whole.remarks, strict=whole.strict) == whole
+
+
 def test_harm_that_stays_needs_no_answer_at_any_level():
     """Without a provider there is no answer."""
     lasting = {"faults": [{"at": {"turn": 1, "step": 1}, "do": {"stall": "forever"}, "times": "always"}]}
