@@ -42,6 +42,7 @@ PLANTED = {
         "asks-again-when-cut",
         {"paid_call_bound", "retry_discipline", "turn_deadline"},
     ),
+    "endless-tool-calls": ("ends-silently-at-its-limit", {"error_surfaced"}),
     "many-rounds-of-tools": ("keeps-the-last-nine", {"tool_call_pairing", "session_recovers"}),
     "error-in-stream-inside-a-tool-call": ("keeps-half-arguments", {"whole_call_runs"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
