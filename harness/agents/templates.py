@@ -11,7 +11,7 @@ NAMES: Mapping[str, str] = {
     "home": "the agent's own HOME",
     "cwd": "the agent's own working folder",
     "session_dir": "an empty folder for its sessions",
-    "session": "the session's name",
+    "session": "the session's name, another one in each live run",
     "message": "the user's message",
     "model": "the model that its user chooses, one of `models`",
     "llm_url": "the model's address, without a path",

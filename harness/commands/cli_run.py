@@ -81,7 +81,9 @@ def run(
     everything: Annotated[
         bool, typer.Option("--all", help="All scenarios, not only the core, and the whole fix x scenario matrix.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="The seed of each run's random words.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="The seed of random numbers in virtual time; live runs have new words.")
+    ] = 0,
     plugin: PluginOption = None,
     level: LevelOption = None,
     *,

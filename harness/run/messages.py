@@ -21,6 +21,7 @@ class RunTokens:
         letters = "bcdfghjkmnpqrstvwz"
         self.salt = "w" + "".join(draw.choices(letters, k=4))
         self._root = "".join(draw.choices(letters, k=6))
+        self.session = f"s{self.salt}{self._root}"
         self._seed = seed
 
     def marker(self, turn: int) -> str:

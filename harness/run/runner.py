@@ -120,7 +120,8 @@ class _Run:
         self.job, self.network, self.links, self.store = job, network, links, store
         self.simulated = network.name == "sim"
         self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
-        tokens = RunTokens(f"{job.seed} {scenario.name} {spec.name}")
+        # A live run has words of its own: a database of the user's may remember those of an earlier run.
+        tokens = RunTokens(f"{job.seed} {scenario.name} {spec.name} {'' if self.simulated else job.mark}")
         self.messages = RunMessages(scenario, tokens, scale, job.recovery_calls)
         self.turns = self.messages.replies()
         salt = self.messages.tokens.salt
@@ -227,7 +228,7 @@ class _Run:
             folder=self.folder,
             llm_url=links.url("llm") or "",
             key=CANARY,
-            session=f"s{self.messages.tokens.salt}",
+            session=self.messages.tokens.session,
             run_id=self.job.mark,
             log=self.store.folder / "agent.log",
             clock=self.clock,

@@ -1,5 +1,6 @@
 """The runner: one scenario against one agent, on real sockets, with a small agent of our own."""
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -91,6 +92,7 @@ def playing(tmp_path: Path) -> Any:
     """Plays a scenario (None: the control) with the small agent on the embedded network."""
     command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}", "{message}"]
     words = {"name": "small", "wire": "anthropic", "command": command, "session_files": ["{session_dir}/*.json"]}
+    marks = itertools.count()
 
     async def play(
         story: Scenario | None, network: Any = None, code: str = AGENT, shown: ControlFacts = CONTROL, **more: Any
@@ -99,7 +101,7 @@ def playing(tmp_path: Path) -> Any:
         (tmp_path / "agent.yaml").write_text(yaml.safe_dump({**words, "recover_s": 0, **more}))
         store = RunStore(tmp_path / "run", tmp_path / "bodies")
         agent = load_spec(tmp_path / "agent.yaml")
-        control, mark = shown if story else None, f"{tmp_path.name}/r"
+        control, mark = shown if story else None, f"{tmp_path.name}/{next(marks)}"
         job = Job(story or control_scenario(), agent, control, 0, mark, "embedded", tmp_path)
         if network is not None:
             history, facts = await run(job, network, store, WallClock())
@@ -183,6 +185,17 @@ def test_a_runs_words_come_from_its_seed_alone():
 
 
 # ---- runs
+
+
+async def test_a_run_has_a_session_and_words_that_no_earlier_run_had(playing: Any, tmp_path: Path):
+    """A database of the agent's own may keep what an earlier run of the same scenario and seed wrote."""
+    code = AGENT + "\nopen(os.path.join(os.path.dirname(__file__), 'sessions'), 'a').write(sys.argv[4] + '\\n')"
+    command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}", "{message}", "{session}"]
+    runs = [(await playing(scenario(SAID), code=code, command=command))[0] for _ in range(2)]
+    words = [{*turn.stimulus.text.split()} - {"Go", "on."} for history in runs for turn in history.turns[:1]]
+    assert words[0].isdisjoint(words[1])
+    one, _, other, _ = (tmp_path / "sessions").read_text().split()
+    assert one != other
 
 
 async def test_the_control_shows_what_the_agent_can_do(playing: Any):
