@@ -160,7 +160,7 @@ class SideConversations:
     _summaries: set[int] = field(default_factory=set)
     """Background calls that are no conversations: a later opening may hold the words of their replies."""
     _unknown_summary: bool = False
-    """A reply without such words was the last thing that a request for a summary got."""
+    """JSON was the last thing that a request for a summary got: a later opening may hold its other properties only."""
     _known: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _declared: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _count: Counter[str] = field(default_factory=Counter)
@@ -189,10 +189,10 @@ class SideConversations:
         """The results of these tool calls were sent."""
         self._returned.update(tokens)
 
-    def answered(self, call: int, purpose: str, *, worded: bool) -> None:
-        """A background call that belongs to no side conversation gets its words, or JSON that has no room for them."""
+    def answered(self, call: int, purpose: str, *, structured: bool) -> None:
+        """A background call that belongs to no side conversation gets its words, perhaps as one property of many."""
         self._summaries.add(call)
-        self._unknown_summary = not worded and purpose in ("summary", "compact", "memory")
+        self._unknown_summary = structured and purpose in ("summary", "compact", "memory")
 
     # ---- what a request is
 

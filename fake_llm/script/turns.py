@@ -83,10 +83,8 @@ class TurnScript:
         place, positions = self.place(call, conversation), self.positions
         if place.turn == 0:
             return structured(Reply((Text("A short note"),)), conversation)
-        words = note(positions.salt, call)
-        reply = structured(Reply((Text(f"A short note {words}"),)), conversation)
-        positions.sides.answered(call, place.background, worded=words in spoken(reply))
-        return reply
+        positions.sides.answered(call, place.background, structured=conversation.schema is not None)
+        return structured(Reply((Text(f"A short note {note(positions.salt, call)}"),)), conversation)
 
     def beside(self, place: CallPosition, conversation: Conversation) -> Reply:
         """The reply in a side conversation: its script's, beyond it a few words."""

@@ -161,7 +161,7 @@ def test_a_retry_whose_text_holds_an_argument_of_its_own_tool_call_is_a_retry(po
 )
 def test_a_summary_in_the_place_of_messages_is_the_main_conversation(delegating: Positions, later: Conversation):
     delegating.place(talk(MAIN, *returned(1)))
-    delegating.sides.answered(7, "summary", worded=True)
+    delegating.sides.answered(7, "summary", structured=False)
     assert is_main(delegating.place(later), 2, 2)
     assert is_main(delegating.place(later), 2, 3), "and so is its retry"
 
@@ -169,7 +169,7 @@ def test_a_summary_in_the_place_of_messages_is_the_main_conversation(delegating:
 def test_a_structured_summary_is_followed_by_the_main_conversation(positions: Positions):
     """Its words are the schema's, and nobody knows how the agent writes them down."""
     positions.place(talk(MAIN, *returned(1)))
-    positions.sides.answered(7, "compact", worded=False)
+    positions.sides.answered(7, "compact", structured=True)
     assert is_main(positions.place(talk(user("Goal: a short phrase. Go on."))), 2, 2)
     assert positions.place(talk(user("Is that right?"))).background == "side"
 
@@ -216,7 +216,7 @@ def test_a_compaction_that_quotes_the_whole_conversation_is_no_attempt_and_its_r
     printed = f"ok\n{SALT}1x1x1\n"
     asks = talk(user(f"Summarize the conversation so far, with all that matters:\nuser: {MAIN.text}\ntool: {printed}"))
     assert positions.place(asks).background == "compact"
-    positions.sides.answered(2, "compact", worded=True)
+    positions.sides.answered(2, "compact", structured=False)
     after = talk(user(f"What was said before: A short note {note(SALT, 2)}. The message: {MAIN.text}"))
     assert is_main(positions.place(after), 2, 1)
 
