@@ -24,7 +24,7 @@ class MainShape:
     marked: bool = False
     """Whether the main calls hold the marker of the user's message."""
     schema: str = ""
-    """A digest of the JSON Schema that a structured call asks for, and of the system text before its first message."""
+    """A digest of the JSON Schema by which the agent asks for its answer, and of the opening system text."""
     asides: frozenset[str] = frozenset()
     """The text around the user's message in calls beside the main ones that look like them."""
 
@@ -44,13 +44,14 @@ class MainShape:
 
     def alike(self, other: "MainShape") -> bool:
         """Whether a call of the other shape looks like a main call."""
+        if self.schema and self.schema == other.schema:
+            return True
         tools = self.tools.difference(self.optional)
         if tools:
             return 2 * len(tools & other.tools) >= len(tools)
         if other.tools.intersection(self.optional):
             return True
-        same = self.system in ("", other.system) or (self.schema != "" and self.schema == other.schema)
-        return not other.tools and self.structured == other.structured and same
+        return not other.tools and self.structured == other.structured and self.system in ("", other.system)
 
 
 PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import find_named, find_shell, find_subagent
-from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames
+from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames, root_of, schema_mark
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.error_words import plain
@@ -48,7 +48,7 @@ class Turns:
         answered_by = _answered_by(self.player.history, replies)
         if answered_by is None:
             return
-        tools, turn = replies.tools_seen[answered_by].tools, script[2]
+        tools, turn = replies.tools_seen[_put_into_json(answered_by, replies)].tools, script[2]
         shell = turn.replies[:1] if find_shell(tools) is not None else ()
         host = (Reply((ToolCall(CONTROL_TOOL, {}),)),) if find_named(tools, CONTROL_TOOL) is not None else ()
         script[2] = replace(turn, replies=(*shell, *host, *turn.replies[-1:]))
@@ -106,11 +106,13 @@ class Turns:
 
 def control_facts(history: History, replies: ScriptedReplies, wire: str) -> ControlFacts:
     """The facts of a control run; `wire` is what the spec says that the agent speaks."""
-    call = _answered_by(history, replies)
+    shown = _answered_by(history, replies)
+    call = None if shown is None else _put_into_json(shown, replies)
     tools = () if call is None else replies.tools_seen[call].tools
-    facts = read_control(
-        History(events=history.events).seal(), replies.shapes, find_shell(tools) is not None, call, wire
-    )
+    shapes = replies.shapes
+    if call is not None and shown is not None:
+        shapes = {**shapes, call: replace(shapes[call], schema=schema_mark(replies.tools_seen[shown]))}
+    facts = read_control(History(events=history.events).seal(), shapes, find_shell(tools) is not None, call, wire)
     schemas = {tool.name: dict(tool.schema or {}) for tool in tools}
     shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call)
     background = facts.background or (shape is not None and bool(shape.asides))
@@ -137,3 +139,16 @@ def _answered_by(history: History, replies: ScriptedReplies) -> int | None:
     answer = plain(turns[0].end.answer) if turns[0].end else ""
     nonce_of = replies.script.nonce_of
     return next((it.number for it in turns[0].calls if it.paid and plain(nonce_of(it.number)) in answer), None)
+
+
+def _put_into_json(shown: int, replies: ScriptedReplies) -> int:
+    """The call with tools whose words the shown one asked for again, by a schema and without tools; else the shown one.
+
+    Some agents do so behind each round of tools: both calls are of the conversation.
+    """
+    seen, shown_call = replies.tools_seen, replies.tools_seen[shown]
+    if shown_call.schema is None or shown_call.tools:
+        return shown
+    asked = root_of(shown_call)
+    before = [call for call in seen if call < shown and seen[call].tools and asked.startswith(root_of(seen[call]))]
+    return max(before, default=shown)

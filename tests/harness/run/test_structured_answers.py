@@ -1,0 +1,57 @@
+"""The control run of an agent that works with tools, and asks for its last words once more, as JSON by a schema."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolSpec
+from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.scripted_replies import ScriptedReplies
+from wedgehog.harness.run.turns import control_facts
+from wedgehog.harness.testing import HistoryBuilder
+
+SHELL = ToolSpec("bash", "", {"properties": {"command": {"type": "string"}}})
+SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}}
+ASKED = Message("user", "mkq1 Hello!")
+WORK = Conversation("openai-chat", "m", False, (ASKED,), (SHELL,))
+SHOW = replace(WORK, messages=(ASKED, Message("assistant", "Done.")), tools=(), schema=SCHEMA)
+
+
+def facts_of(*calls: Conversation) -> ControlFacts:
+    """What the control run tells whose last call's words are the answer."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in calls:
+        tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    history = tell.end(f"Done {tell.nonce}").seal()
+    seen = dict(enumerate(calls, start=1))
+    script = SimpleNamespace(nonce_of=lambda call: tell.nonce if call == len(calls) else "another")
+    shapes = {call: MainShape.of(asked) for call, asked in seen.items()}
+    said: Any = SimpleNamespace(tools_seen=seen, shapes=shapes, script=script)
+    return control_facts(history, cast(ScriptedReplies, said), "")
+
+
+def test_both_calls_are_of_the_conversation():
+    """Its tools are known, so scenarios with tools apply; the call by the schema is none beside the conversation."""
+    facts = facts_of(WORK, SHOW)
+    assert facts.passed and (facts.shell, facts.tools, facts.background) == (True, {"bash"}, False)
+    assert facts.shape is not None and facts.shape.fits(WORK) and facts.shape.fits(SHOW)
+    other = replace(SHOW, schema={"type": "object", "properties": {"title": {"type": "string"}}})
+    assert not facts.shape.fits(other) and not facts.shape.structured
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        replace(SHOW, messages=(Message("user", "Another text."),)),
+        replace(SHOW, schema=None),
+    ],
+    ids=["another opening", "plain text"],
+)
+def test_another_call_without_tools_is_the_main_one_alone(shown: Conversation):
+    """As of an agent with a planner that has tools."""
+    facts = facts_of(WORK, shown)
+    assert facts.passed and not facts.shell and facts.background
