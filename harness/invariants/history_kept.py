@@ -70,7 +70,8 @@ def _carries(history: History, until: Turn) -> bool:
 
 def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[Verdict]:
     calls = [call for call in main_calls_of(turn) if call.paid]
-    if not calls:
+    answered = [it for it in answered if it.end is not None and calls and it.end.id < calls[0].arrived.id]
+    if not answered:
         return
     if not any(_has(turn, call) for call in calls):
         yield nothing(f"{turn}: its requests do not carry its own message as it is")

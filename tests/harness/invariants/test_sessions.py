@@ -153,3 +153,25 @@ def test_a_kill_of_one_session_is_none_of_the_other():
     assert check("result_durable", history).status == "pass"
     assert list(history.sessions) == ["A", "B"]
     assert [len(list(it.of(AgentKilled))) for it in history.sessions.values()] == [1, 0]
+
+
+def beside(second_sees: tuple[int, ...], third_sees: tuple[int, ...]) -> str:
+    """A second message is answered while the tool of turn 1 runs, and a third one comes when both have ended."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    tell.message()
+    tell.reply(tell.ask(1, sees=second_sees), "Done {nonce}")
+    tell.end().goes_on(1).done(token)
+    tell.reply(tell.ask(2, results=[result(token)], sees=[1]), "Done {nonce}")
+    tell.end()
+    tell.message()
+    tell.reply(tell.ask(1, sees=third_sees), "Done {nonce}")
+    return check("history_kept", tell.end().seal()).status
+
+
+def test_a_turn_that_was_not_answered_yet_need_not_be_in_another_one():
+    """An agent may work on two messages at once; later both are answered turns."""
+    assert beside((2,), (1, 2, 3)) == "pass"
+    assert beside((2,), (3,)) == "fail"
