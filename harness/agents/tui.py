@@ -87,6 +87,8 @@ class TuiSession(LivingSession):
         self._answered: tuple[float, list[str]] | None = None
         """When the request for permission on the screen was answered, and how the screen looked then."""
         self._message = ""
+        self._markers: set[str] = set()
+        """The first words of all messages."""
         self._before: list[str] = []
         self._idle: frozenset[str] | None = None
         """The lines of the screen before the first message: a title, a prompt, a status line."""
@@ -119,6 +121,7 @@ class TuiSession(LivingSession):
 
     async def _exchange(self, text: str) -> None:
         self._message, self._before, self._first_seen = " ".join(text.splitlines()), self._seen, {}
+        self._markers.update(self._message.split(maxsplit=1)[:1])
         await self._type(self._message)
         await self._place.clock.sleep(TYPED_S)
         await self._type(self._talks.enter)
@@ -163,8 +166,11 @@ class TuiSession(LivingSession):
 
     @property
     def _waits(self) -> bool:
-        """Whether the screen shows that the agent waits for a message."""
-        shown = self._screen.shown
+        """Whether the screen shows that the agent waits for a message.
+
+        A prompt stays before the message that was typed there: that line says nothing.
+        """
+        shown = [line for line in self._screen.shown if not any(marker in line for marker in self._markers)]
         busy = self._talks.busy is not None and _is_in(self._talks.busy, shown)
         asks = self._talks.asks is not None and _is_in(cast("str", self._talks.asks.shows), shown)
         return not busy and not asks and _is_in(self._talks.ready, shown)

@@ -18,10 +18,11 @@ AS_WRITTEN = 1e-6
 def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
     """A turn ends within `turn_s` of its first request, and an agent whose front end waits that long is not silent.
 
-    Each retry has its own time-out, and the user waits for their sum (incident endless-loop). The time that the agent
-    always takes to end after its user had the answer does not count. An aborted turn is judged only if it never ended
-    by itself: it is red if it still ran at the deadline, half of `turn_s` or more after the abort. If the front end
-    itself gives up, silence until then counts only if it waited at least `turn_s`.
+    Each retry has its own time-out, and the user waits for their sum (incident endless-loop). If a fault struck a
+    database in the turn, the time before the first request counts too, without its usual start-up. The time that the
+    agent always takes to end after its user had the answer does not count. An aborted turn is judged only if it never
+    ended by itself: it is red if it still ran at the deadline, half of `turn_s` or more after the abort. If the front
+    end itself gives up, silence until then counts only if it waited at least `turn_s`.
 
     Fix: Set a time-out for silence (no byte for some seconds), and one deadline for the turn above all retries.
     When it passes, end the turn with an error. End a turn that is stopped at once, whatever it waits for.
@@ -41,7 +42,9 @@ def _slowest(history: History, turn_s: float) -> str:
     took_s = _took_s(history, longest)
     which = "the slowest turn" if len(judged) == len(history.turns) else "the slowest turn that was not stopped"
     exit_s = (longest.duration_s or 0.0) - took_s
-    without = f" without the {exit_s * 1000:.0f} ms that it always takes to exit" if exit_s >= 0.01 else ""
+    without = (
+        f" without the {exit_s * 1000:.0f} ms that it always takes to end after its answer" if exit_s >= 0.01 else ""
+    )
     grace = " and one second of grace" if took_s > turn_s else ""
     return f"{which} took {short_time(took_s)}{without}, {turn_s:.1f} s allowed{grace}"
 
@@ -62,14 +65,15 @@ def _judge(history: History, turn: Turn, turn_s: float) -> Verdict:
     over_s = took_s - history.stretched(turn_s)
     if over_s > 0:
         says = f"{turn} took {took_s:.1f} s, {turn_s:.1f} s allowed"
-        # Where a fault blocked its first request, its time begins with its message.
-        since_s = turn.stimulus.at_s if turn.kept_away and turn.stimulus is not None else turn.start_s
+        # Where a fault delayed its first request, its time begins with its message.
+        delayed = turn.kept_away or turn.held_up
+        since_s = turn.stimulus.at_s if delayed and turn.stimulus is not None else turn.start_s
         return too_late(history, says, (turn.end,), over_s=over_s, since_s=since_s, until_s=turn.end.at_s)
     return passed()
 
 
 def _took_s(history: History, turn: Turn) -> float:
-    """Of an answered turn without the time that the agent always takes to exit: the user has the answer."""
+    """Of an answered turn without the time that the agent always takes to end after it: the user has the answer."""
     took_s = turn.duration_s or 0.0
     if outcome_of(turn, history).kind != "answered":
         return took_s

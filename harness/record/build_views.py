@@ -126,6 +126,10 @@ def build_tool_uses(log: EventLog, calls: tuple[Call, ...]) -> tuple[ToolUse, ..
     return tuple(used(offered, ended, arrived) for ended, arrived in replies for offered in ended.tool_calls)
 
 
+OF_DATABASES = ("tcp:", "store")
+"""How the names of the links of databases begin: the user's own servers, and ours."""
+
+
 def build_turns(log: EventLog, calls: tuple[Call, ...], uses: tuple[ToolUse, ...]) -> tuple[Turn, ...]:
     """All turns in order; turn 0 holds the calls without an open turn."""
     stimuli: dict[int, StimulusGiven | None] = {0: None} | {it.turn: it for it in log.of(StimulusGiven)}
@@ -134,6 +138,7 @@ def build_turns(log: EventLog, calls: tuple[Call, ...], uses: tuple[ToolUse, ...
     uses_of = _by(lambda use: use.turn, uses)
     without_call = (it for it in log.of(FaultFired) if it.link == "llm" and it.call is None and not it.slows)
     kept_away = _by(lambda fault: fault.turn, without_call)
+    held_up = _by(lambda fault: fault.turn, (it for it in log.of(FaultFired) if it.link.startswith(OF_DATABASES)))
 
     def turn(number: int, stimulus: StimulusGiven | None) -> Turn:
         first = firsts[number].get
@@ -149,6 +154,7 @@ def build_turns(log: EventLog, calls: tuple[Call, ...], uses: tuple[ToolUse, ...
             first(DeadlineHit),
             first(StartMissed),
             tuple(kept_away[number]),
+            tuple(held_up[number]),
             log.run.start_up_s,
             _killed(log, stimulus, end),
         )

@@ -199,6 +199,8 @@ class Turn:
     start_missed: StartMissed | None = None
     kept_away: tuple[FaultFired, ...] = ()
     """Faults of the model's link without a known request: a refused connection, a stalled upload."""
+    held_up: tuple[FaultFired, ...] = ()
+    """Faults of a database, behind which its first request may have waited."""
     start_up_s: float = 0.0
     killed: AgentKilled | None = None
     """The kill that ended the turn; None if the agent survived."""
@@ -244,12 +246,12 @@ class Turn:
 
     @property
     def start_s(self) -> float:
-        """The time of the first request; if none came or a fault prevented it, message time plus usual start-up."""
+        """The time of the first request; if none came or a fault delayed it, message time plus usual start-up."""
         due_s = (self.stimulus.at_s if self.stimulus else 0.0) + self.start_up_s
         if not self.calls:
             return due_s
         first_s = self.calls[0].at_s
-        return min(due_s, first_s) if self.kept_from_start else first_s
+        return min(due_s, first_s) if self.kept_from_start or self.held_up else first_s
 
     @property
     def kept_from_start(self) -> bool:

@@ -321,3 +321,14 @@ async def test_a_message_longer_than_a_screen_and_an_answer_that_scrolls_are_rea
             outcome = await session.say(f"m{number} {'word ' * 30}hello", first=number == 1)
             assert [line.strip() for line in outcome.answer.splitlines()][:60] == list(map(str, range(60)))
             assert outcome.answer.strip().endswith("says hello")
+
+
+async def test_a_prompt_before_the_message_that_was_typed_there_does_not_say_that_the_agent_waits(
+    spec_of: Callable[..., Any], place: Any
+):
+    """It stays on the screen while the agent works, and so do those of earlier messages."""
+    spec = spec_of(AGENT.replace("time.sleep(0.1)", "time.sleep(1)"), tui={**WAYS["tui"]["tui"], "ready": "^> "})
+    async with open_agent(spec, place) as session:
+        for number in (1, 2):
+            outcome = await session.say(f"m{number} hello", first=number == 1)
+            assert outcome.answer.strip().endswith("says hello")

@@ -1,14 +1,18 @@
 """A turn ends in time."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.testing import HistoryBuilder
+
+STRUCK = FaultFired(fault=0, name="stall", link="tcp:db", turn=1, step=None, attempt=None, call=None, proof="x")
 
 
 def _turn_of(seconds: float, *, lag_s: float = 0.0) -> HistoryBuilder:
@@ -182,6 +186,29 @@ def test_a_fault_before_any_request_counts_from_the_message_and_the_usual_start_
     tell.wait(125)
     tell.answer_step(1)
     assert check("turn_deadline", tell.end().seal()).status == "fail"
+
+
+@pytest.mark.parametrize(
+    ("link", "waits_s", "says"),
+    [
+        ("tcp:db", 3.0, "turn 1 took 5.5 s, 4.0 s allowed"),
+        ("store", 3.0, "turn 1 took 5.5 s, 4.0 s allowed"),
+        ("tcp:db", 0.2, "the slowest turn took 3.0 s, 4.0 s allowed"),
+        ("llm", 3.0, "the slowest turn took 3.0 s, 4.0 s allowed"),
+    ],
+)
+def test_the_wait_for_a_database_that_a_fault_struck_is_a_part_of_the_turn(link: str, waits_s: float, says: str):
+    """Its user waits from the message on, before the first request and after it; a usual start-up does not count."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.wait(waits_s)
+    if link == "llm":
+        tell.add(replace(STRUCK, link=link, call=1))
+    call = tell.ask(1)
+    if link != "llm":
+        tell.add(replace(STRUCK, link=link))  # it may be proved later
+    tell.reply(call, f"Done {tell.nonce}", took_s=3)
+    assert check("turn_deadline", tell.end().seal(), turn_s=4).says == says
 
 
 def test_an_agent_that_had_asked_before_and_now_never_does_is_silent():
