@@ -114,17 +114,20 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
         shapes = {**shapes, call: replace(shapes[call], schema=schema_mark(replies.tools_seen[shown]))}
     facts = read_control(History(events=history.events).seal(), shapes, find_shell(tools) is not None, call, wire)
     schemas = {tool.name: dict(tool.schema or {}) for tool in tools}
-    shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call)
+    shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call, shown)
     background = facts.background or (shape is not None and bool(shape.asides))
     delegates = find_subagent(tools) is not None
     return replace(facts, schemas=schemas, shape=shape, delegates=delegates, background=background)
 
 
-def _with_asides(shape: MainShape, history: History, replies: ScriptedReplies, answered_by: int) -> MainShape:
+def _with_asides(
+    shape: MainShape, history: History, replies: ScriptedReplies, answered_by: int, shown: int | None
+) -> MainShape:
     """The shape with what the first turn's other calls tell: those that quote its message too are beside the answer."""
     given = next(history.of(StimulusGiven))
     asked = QuotedMessage(given.marker, given.text)
-    mine = [arrived.call for arrived in history.of(RequestArrived) if arrived.turn == given.turn]
+    arrived = (it.call for it in history.of(RequestArrived) if it.turn == given.turn)
+    mine = [number for number in arrived if number != shown]
     calls = [replies.tools_seen[call] for call in mine if call in replies.tools_seen]
     answering = replies.tools_seen[answered_by]
     marked = bool(frames(answering, asked)[0])

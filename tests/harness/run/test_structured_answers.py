@@ -15,7 +15,7 @@ from wedgehog.harness.testing import HistoryBuilder
 
 SHELL = ToolSpec("bash", "", {"properties": {"command": {"type": "string"}}})
 SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}}
-ASKED = Message("user", "mkq1 Hello!")
+ASKED = Message("user", "marker1 Go on.")
 WORK = Conversation("openai-chat", "m", False, (ASKED,), (SHELL,))
 SHOW = replace(WORK, messages=(ASKED, Message("assistant", "Done.")), tools=(), schema=SCHEMA)
 
@@ -34,11 +34,13 @@ def facts_of(*calls: Conversation) -> ControlFacts:
     return control_facts(history, cast(ScriptedReplies, said), "")
 
 
-def test_both_calls_are_of_the_conversation():
+@pytest.mark.parametrize("asks", [Message("assistant", "Done."), Message("user", "Now give the answer as JSON.")])
+def test_both_calls_are_of_the_conversation(asks: Message):
     """Its tools are known, so scenarios with tools apply; the call by the schema is none beside the conversation."""
-    facts = facts_of(WORK, SHOW)
+    facts = facts_of(WORK, replace(SHOW, messages=(ASKED, asks)))
+    assert facts.shape is not None and (facts.shape.marked, facts.shape.asides) == (True, frozenset())
     assert facts.passed and (facts.shell, facts.tools, facts.background) == (True, {"bash"}, False)
-    assert facts.shape is not None and facts.shape.fits(WORK) and facts.shape.fits(SHOW)
+    assert facts.shape.fits(WORK) and facts.shape.fits(SHOW)
     other = replace(SHOW, schema={"type": "object", "properties": {"title": {"type": "string"}}})
     assert not facts.shape.fits(other) and not facts.shape.structured
 
