@@ -26,8 +26,8 @@ def contradictions(spec: AgentKeys) -> Iterator[_Problem]:
             tuple(ways[1:2]),
             f"expected exactly one of {', '.join(AGENT_KINDS[:-1])} and {AGENT_KINDS[-1]}, found {found}",
         )
-        return
-    yield from found_in(spec, _CHECKS)
+    checks = {0: (_timeouts,), 1: (*_OF_ITS_KIND, *_CHECKS)}
+    yield from found_in(spec, checks.get(len(ways), _CHECKS))
 
 
 _OTHERS = {kind: tuple(other for other in AGENT_KINDS if other != kind) for kind in AGENT_KINDS}
@@ -193,10 +193,9 @@ def _workdir(spec: AgentKeys) -> Iterator[_Problem]:
         yield ("workdir",), "expected a path, absolute or with {here}"
 
 
+_OF_ITS_KIND = (_misplaced, _simulated, _answers)
+"""Checks that need to know which kind of agent it is."""
 _CHECKS = (
-    _misplaced,
-    _simulated,
-    _answers,
     _timeouts,
     _fixes,
     _tool_host,

@@ -2,9 +2,9 @@
 
 import re
 from dataclasses import fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import NonNegativeFloat, NonNegativeInt, PositiveInt, model_validator
+from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveInt, model_validator
 
 from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
@@ -89,25 +89,34 @@ class HealConfig(ConfigModel):
     after_s: NonNegativeFloat
 
 
+def _link(name: str) -> str:
+    if name not in LINKS and not re.fullmatch(f"{ANY_PIPE}|{ANY_BACKEND}", name):
+        known = f"one of {', '.join(LINKS)}, ipc:NAME or tcp:NAME"
+        raise BadValueError(f"unknown link {name!r}, expected {known}")
+    return name
+
+
+def _do(words: Any) -> Any:
+    try:
+        parse_fault(words)
+    except ValueError as wrong:
+        raise BadValueError(str(wrong)) from None
+    return words
+
+
 class FaultConfig(ConfigModel):
     """One line of the fault plan."""
 
-    link: str = "llm"
+    link: Annotated[str, AfterValidator(_link)] = "llm"
     at: TriggerConfig = TriggerConfig()
-    do: Any
+    do: Annotated[Any, AfterValidator(_do)]
     times: PositiveInt | Literal["always"] = 1
     sticks_to: StickTo = "call"
     heal: HealConfig | None = None
 
     @model_validator(mode="after")
-    def _known(self) -> "FaultConfig":
-        if self.link not in LINKS and not re.fullmatch(f"{ANY_PIPE}|{ANY_BACKEND}", self.link):
-            known = f"one of {', '.join(LINKS)}, ipc:NAME or tcp:NAME"
-            raise BadValueError(f"unknown link {self.link!r}, expected {known}", "link")
-        try:
-            fault = self.fault
-        except ValueError as wrong:
-            raise BadValueError(str(wrong), "do") from None
+    def _fits_together(self) -> "FaultConfig":
+        fault = self.fault
         _fits(fault, self)
         if misfit := self.at.trigger(self.link, fault).misfit(fault, self.link):
             raise BadValueError(misfit[0], *misfit[1])

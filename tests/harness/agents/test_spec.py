@@ -171,6 +171,7 @@ def test_all_mistakes_of_a_spec_are_told_at_once(tmp_path: Path):
         ("command: '{fixes} {model}'\nfixes: {a: b}\nfixed: [a]\nmodels: [a, b]\n", [3]),
         ("fixes: 3\nfixed: [a]\ncommand: [x]\n", [3]),
         ("http: {base: 'http://h:1', url: /m}\nwake_up: 3\n", [4, 4]),
+        ("command: ['{hme}']\nstdin: open\nhttp: {start: [x], url: /a}\nresume: [q]\nfixed: [a]\n", [3, 5, 5, 7, 7]),
         ("http: 3\nsimulate: 'a:b'\nenv: {PORT: '{port}'}\nresume: [x]\n", [3, 6]),
     ],
 )

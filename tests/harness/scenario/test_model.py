@@ -60,6 +60,7 @@ def test_all_mistakes_of_a_scenario_are_told_at_once(file: Any):
     [
         ("time_scale: 0\ninvariants: {turn_answerd: {}}\nsession: lost.jsonl\nfaults: [{at: {turn: 5}, do: cut}]\n", 4),
         ("faults: [{do: cut, times: 0}, {at: {turn: 5}, do: cut}]\nexpect: {a: {fail: [turn_deadlin]}}\n", 2),
+        ("faults:\n- do: {stal: forever}\n  link: lm\n  times: no\n  at: {turn: -1}\n  stick_to: 1\n", 5),
         ("time_scael: 2\ntags: 3\nfaults: [{at: {step: 9}, do: cut}]\n", 3),
     ],
 )
@@ -69,7 +70,9 @@ def test_a_key_that_holds_a_mistake_does_not_hide_the_others(file: Any, rest: st
     with pytest.raises(BadFileError) as caught:
         load_scenario(path, check_invariant)
     said = str(caught.value).splitlines()
-    assert [line.split(" ", 1)[0] for line in said] == [f"{path}:{number}:" for number in range(7, 7 + lines)]
+    assert [line.split(" ", 1)[0] for line in said] == [
+        f"{path}:{number}:" for number in range(7 + ("\n-" in rest), 7 + ("\n-" in rest) + lines)
+    ]
 
 
 def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
