@@ -41,7 +41,8 @@ def _host_and_port(text: str) -> str:
     found = _PLACE.fullmatch(text)
     if found is None or not found[2] or not 0 < int(found[2]) < 65536:
         # The text may be an address with a password in it, so it is not repeated.
-        raise BadValueError("expected host:port, such as 127.0.0.1:5432; user, password and database go into `env`")
+        wanted = "host:port with a port from 1 to 65535, such as 127.0.0.1:5432"
+        raise BadValueError(f"'to': expected {wanted}; user, password and database go into `env`")
     return text
 
 

@@ -126,7 +126,7 @@ def _lacking(target: str, spec: AgentSpec) -> Iterator[str]:
     file = name if name.endswith(".py") else what_imports(f"{name}:{function}", [str(spec.here)]).entry
     if file is None or (Path(file).is_absolute() and "{" not in file and not Path(file).is_file()):
         if file is not None or not elsewhere:
-            yield f"there is no module {target.rpartition(':')[0]!r}"
+            yield f"there is no module {name!r}"
     elif not elsewhere:
         with suppress(OSError, SyntaxError, ValueError):  # the first call of the function shows it
             yield from _absent(file, function, spec.here)

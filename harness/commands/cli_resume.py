@@ -22,9 +22,9 @@ def taken_up(context: typer.Context, folder: Path, jobs: int) -> "tuple[Resumed,
     from wedgehog.harness.run.plan import read_plan, take_up
     from wedgehog.harness.run.plugins import load_plugins
 
+    began = read_plan(folder.resolve())
     refuse_beside(context, "--resume", context.params.keys() - BESIDE, f"{folder} says what is played and how")
     folder = folder.resolve()
-    began = read_plan(folder)
     began.check_plugins()
     load_plugins(tuple(began.plugins))
     resumed = take_up(folder)

@@ -139,8 +139,8 @@ def run(
             found, options = taken_up(context, resume, jobs or usual_jobs())
             play_campaign(found.entries, options, read_for_gate(against), found, output, cluster)
         if last_failed:
-            refuse_beside(context, "--last-failed", SELECTING, f"{out / 'latest'} says what is played")
             entries = failed_before(out, level)
+            refuse_beside(context, "--last-failed", SELECTING, f"{out / 'latest'} says what is played")
         else:
             places, agents = tuple(scenarios or ()), tuple(agent or ())
             wanted = Wanted(places, agents, everything, " ".join(words or ()), repeat, level)

@@ -239,6 +239,8 @@ class _LineReader:
         for key, entry in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise self._bad(key, "a key must be a plain word")
+            if key.value == "<<":
+                raise self._bad(key, "merge keys (`<<`) are not read: write the keys here")
             if key.value in data:
                 first = self.lines[(*place, key.value)]
                 raise self._bad(key, f"the key {key.value!r} stands here a second time (first in line {first})")

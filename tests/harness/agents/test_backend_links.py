@@ -68,9 +68,9 @@ def test_a_variable_comes_from_the_spec_before_the_environment(spec: Any, monkey
 @pytest.mark.parametrize(
     ("links", "says"),
     [
-        ({"db": {"to": "postgresql://u:secret-word@h/db", "env": "A"}}, "expected host:port"),
-        ({"db": {"to": "localhost", "env": "A"}}, "expected host:port"),
-        ({"db": {"to": "h:70000", "env": "A"}}, "expected host:port"),
+        ({"db": {"to": "postgresql://u:secret-word@h/db", "env": "A"}}, "'to': expected host:port"),
+        ({"db": {"to": "localhost", "env": "A"}}, "'to': expected host:port"),
+        ({"db": {"to": "h:70000", "env": "A"}}, "'to': expected host:port"),
         ({"db": {"to": "h:1"}}, "{db_link}"),
         ({"db": {"to": "h:1", "env": {"A": "{lnk}"}}}, "unknown template"),
         ({"DB": {"to": "h:1", "env": "A"}}, "links"),

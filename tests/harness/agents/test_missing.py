@@ -78,8 +78,8 @@ def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             {"http": {"start": ["python3", "src/agent.py", "{port}"], **SERVICE}},
             f"http: start: there is no file 'src/agent.py' {NEW}; {{here}} is the folder of this file",
         ),
-        ({"callable": "{here}/gone.py:call"}, "callable: there is no module '{here}/gone.py'"),
-        ({"callable": "gone.py:call"}, "callable: there is no module '{here}/gone.py'"),
+        ({"callable": "{here}/gone.py:call"}, "callable: there is no module 'HERE/gone.py'"),
+        ({"callable": "gone.py:call"}, "callable: there is no module 'HERE/gone.py'"),
         ({"callable": "no_such_module.sub:call"}, "callable: there is no module 'no_such_module.sub'"),
     ],
 )

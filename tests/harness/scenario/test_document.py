@@ -45,6 +45,12 @@ def test_an_unknown_key_names_its_line_and_what_was_meant():
     assert complaint("name: a\n# note\nturms: []\n") == "story.yaml:3: unknown key 'turms' (did you mean 'turns'?)"
 
 
+def test_merge_keys_are_told_apart_from_values():
+    """An alias is read, and a merge of one into another mapping is not."""
+    said = complaint("name: a\nthen: &it [{user: hi}]\nturns: *it\ndeep:\n  <<: *it\n")
+    assert said == "story.yaml:5: merge keys (`<<`) are not read: write the keys here"
+
+
 def test_an_unknown_key_is_told_before_the_key_that_is_missing_for_it():
     """`nam` explains why `name` is missing; the other way round explains nothing."""
     assert complaint("turns: []\nnam: a\n") == "story.yaml:2: unknown key 'nam' (did you mean 'name'?)"
