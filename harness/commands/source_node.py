@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from wedgehog.fake_llm.request import mapped
-from wedgehog.harness.commands.source_reading import ANSWERS, CHAT, HEALTH, QUESTIONS, SESSION, likeliest
+from wedgehog.harness.commands.source_reading import ANSWERS, CHAT, HEALTH, QUESTIONS, SESSION, likeliest, with_session
 
 ENDINGS: Final = (".js", ".mjs", ".cjs", ".ts")
 """Endings of the files that Node runs."""
@@ -27,7 +27,11 @@ _DEFINED: Final = r"\b(?:function\s+{name}\s*\(|(?:const|let|var)\s+{name}\s*=)"
 _BODY: Final = r"(?:\b(?:req|request)\.(?:body\b|json\(\))|\bJSON\.parse\(\w+\))"
 _TAKEN: Final = re.compile(rf"\{{([^{{}}]*)\}}\s*=\s*(?:await\s+)?[^;\n]*?{_BODY}")
 _NAMED: Final = re.compile(rf"\b(\w+)\s*=\s*(?:await\s+)?[^;\n{{]*?{_BODY}(?!\s*[.?\[])")
-_WRITTEN: Final = re.compile(r"(?:\.json|\.send|\bJSON\.stringify|\breturn)\s*\(?\s*\{([^{}]*)\}")
+_BRACES: Final = re.compile(r"\{[^{}]*\}")
+_WRITTEN: Final = re.compile(
+    rf"(?:\.json|\.send|\bJSON\.stringify|\breturn)\s*\(?\s*\{{((?:[^{{}}]|{_BRACES.pattern})*)\}}"
+)
+_PARAMETER, _SPECIAL = re.compile(r":(\w+)"), re.compile(r"[:{*(?]")
 _START: Final = re.compile(r"(?:node|tsx|ts-node|bun)(?: [\w./@=-]+)+")
 _HANDLER_BYTES, _MOST_ROUTES = 3_000, 50
 
@@ -120,13 +124,14 @@ def _asked(route: _Route) -> dict[str, object]:
     """The keys of a route that takes a message; empty for others."""
     read = _keys_read(route.handler)
     asked = likeliest(QUESTIONS, read)
-    if not asked or re.search(r"[:{*]", route.path):
+    url = with_session(route.path, _PARAMETER, _SPECIAL)
+    if not (asked and url):
         return {}
     body = {asked: "{message}"} | {key: "{session}" for key in sorted(read) if SESSION.search(key)}
-    written = {key for keys in _WRITTEN.findall(route.handler) for key in _keys(keys)}
+    written = {key for keys in _WRITTEN.findall(route.handler) for key in _keys(_BRACES.sub("", keys))}
     said = likeliest(ANSWERS, written)
     places = {"answer": f"json:{said}"} if said else {}
-    return {"url": route.path, "body": body, **places, **({"error": "json:error"} if "error" in written else {})}
+    return {"url": url, "body": body, **places, **({"error": "json:error"} if "error" in written else {})}
 
 
 def _keys_read(handler: str) -> set[str]:

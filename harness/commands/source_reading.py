@@ -30,6 +30,12 @@ def likeliest(words: tuple[str, ...], found: set[str]) -> str:
     return next((ends[word] for word in words if word in ends), "")
 
 
+def with_session(path: str, parameter: re.Pattern[str], special: re.Pattern[str]) -> str:
+    """A route's path with `{session}` for parameters that name a session; empty if it has others."""
+    written = parameter.sub(lambda it: "{session}" if SESSION.search(it[1]) else it[0], path)
+    return "" if special.search(written.replace("{session}", "")) else written
+
+
 def keys_read(tree: ast.AST, names: set[str]) -> set[str]:
     """The keys of `it["key"]` and `it.get("key")`, where `it` has one of these names, or is Flask's request."""
     keys = set()

@@ -22,6 +22,7 @@ from wedgehog.harness.commands.source_reading import (
     keys_written,
     likeliest,
     names_given,
+    with_session,
 )
 
 ROUTERS: Final = {"APIRouter": "prefix", "Blueprint": "url_prefix"}
@@ -31,6 +32,7 @@ SERVED: Final = ("FastAPI", "Flask")
 MOUNTS: Final = {"include_router": "prefix", "register_blueprint": "url_prefix"}
 """What adds a router to an app or to another router."""
 _MOST_MOUNTS: Final = 8
+_PARAMETER, _SPECIAL = re.compile(r"(?:\{|<(?:string:)?)(\w+)[}>]"), re.compile(r"[{<]")
 
 
 class Route(NamedTuple):
@@ -63,15 +65,22 @@ def _asked(route: Route, names: SourceNames) -> dict[str, object]:
     """The keys of a route that takes a message; empty for others."""
     fields = {name: must for it in route.function.args.args for name, must in names.fields(it.annotation).items()}
     asked = likeliest(QUESTIONS, {*fields} or keys_read(route.function, _bodies(route.function)))
-    if not asked or re.search(r"[{<]", route.path):
+    url = with_session(route.path, _PARAMETER, _SPECIAL)
+    if not (asked and url) or _has_numbers(route):
         return {}
     needed = {name: "{session}" for name, must in fields.items() if must and SESSION.search(name)}
     said = _answer_of(route, names)
     return {
-        "url": route.path,
+        "url": url,
         "body": {asked: "{message}"} | needed,
         **({"answer": f"json:{said}"} if said else {}),
     }
+
+
+def _has_numbers(route: Route) -> bool:
+    """Whether a parameter of the path is no text."""
+    given = (it.annotation for it in route.function.args.args if f"{{{it.arg}}}" in route.path)
+    return any(it is not None and not re.search(r"\bstr\b", ast.unparse(it)) for it in given)
 
 
 def _answer_of(route: Route, names: SourceNames) -> str:

@@ -238,6 +238,28 @@ def test_a_service_shows_where_it_takes_a_message(tmp_path: Path, code: str, tal
     assert proposed(tmp_path, app__py=code).talks == talks
 
 
+@pytest.mark.parametrize(
+    ("code", "url"),
+    [
+        ("app = FastAPI()\n@app.post('/chat/{thread_id}')\ndef chat(thread_id: str, body: dict):", "/chat/{session}"),
+        ("app = FastAPI()\n@app.post('/chat/{thread_id}')\ndef chat(thread_id: int, body: dict):", ""),
+        ("app = FastAPI()\n@app.post('/chat/{thread_id:path}')\ndef chat(thread_id, body: dict):", ""),
+        ("app = FastAPI()\n@app.post('/chat/{thread_id}/{day}')\ndef chat(thread_id, day, body: dict):", ""),
+        (
+            "app = Flask('a')\n@app.post('/<thread_id>/ask')\ndef ask(thread_id):\n  body = request.json",
+            "/{session}/ask",
+        ),
+        ("app = Flask('a')\n@app.post('/<string:chat_id>')\ndef ask(chat_id):\n  body = request.json", "/{session}"),
+        ("app = Flask('a')\n@app.post('/<int:thread_id>/ask')\ndef ask(thread_id):\n  body = request.json", ""),
+    ],
+)
+def test_a_parameter_of_a_path_that_names_a_session_is_the_session(tmp_path: Path, code: str, url: str):
+    """A route with another parameter, or one that is no text, is left out."""
+    talks = {"url": url, "body": {"text": "{message}"}, "answer": "json:reply"}
+    returned = "\n  return {'reply': model(body['text'])}"
+    assert proposed(tmp_path, app__py=code + returned).talks == (talks if url else {})
+
+
 PACKAGE = {
     "app/main.py": """
 from fastapi import FastAPI

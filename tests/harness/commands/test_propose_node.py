@@ -140,6 +140,34 @@ def test_a_service_shows_how_it_starts_and_where_it_takes_a_message(
 
 
 @pytest.mark.parametrize(
+    ("path", "url"),
+    [
+        ("/api/chat/:conversationId", "/api/chat/{session}"),
+        ("/threads/:thread_id/ask", "/threads/{session}/ask"),
+        ("/users/:name/ask", ""),
+        ("/threads/:thread_id/:part", ""),
+        ("/threads/:threadId(\\\\d+)", ""),
+        ("/chats/{:chatId}", ""),
+    ],
+)
+def test_a_parameter_of_a_route_that_names_a_session_is_the_session(tmp_path: Path, path: str, url: str):
+    """A route with another parameter is left out. The keys beside text with braces are read too."""
+    code = """
+app.post("PATH", async (req, res) => {
+  const { prompt } = req.body;
+  try {
+    res.json({ reply: await model(prompt), usage: { output: 3 } });
+  } catch (e) {
+    res.status(502).json({ error: `Error: ${e.message}` });
+  }
+});
+app.listen(process.env.PORT || 3000);
+"""
+    talks = {"url": url, "body": {"prompt": "{message}"}, "answer": "json:reply", "error": "json:error"}
+    assert proposed(tmp_path, {"server.js": code.replace("PATH", path)}).talks == (talks if url else {})
+
+
+@pytest.mark.parametrize(
     ("change", "by"),
     [
         (r"process\.env\.PORT \|\| 3000", "3000"),
