@@ -437,6 +437,28 @@ def test_broken_arguments_are_skipped_where_the_wire_carries_only_objects(
     assert why_skipped(scenario(**words), agent(wire=wire), facts) == why
 
 
+NO_CHUNKS, NO_IDS = "{} has no chunks of chat completions", "streams of {} give items no id"
+ONE_FORM = "{} has only one form of streams"
+
+
+@pytest.mark.parametrize(
+    ("do", "played_on", "why"),
+    [
+        ({"other_form": "lines"}, {"anthropic", "openai-chat", "openai-responses"}, ONE_FORM),
+        ({"other_form": "turns"}, {"openai-chat"}, NO_CHUNKS),
+        ({"misnumbered": "index"}, {"openai-chat"}, NO_CHUNKS),
+        ({"misnumbered": "ids"}, {"openai-responses"}, NO_IDS),
+        ({"error_event": {"by": "gateway"}}, {"openai-chat"}, NO_CHUNKS),
+        ({"error_event": 529}, {"anthropic", "gemini", "ollama", "openai-chat", "openai-responses"}, ""),
+    ],
+)
+def test_a_form_of_streams_is_played_only_on_the_wires_that_have_it(do: Any, played_on: set[str], why: str):
+    """Each other wire is named in the reason."""
+    for wire in ("anthropic", "gemini", "ollama", "openai-chat", "openai-responses"):
+        told = scenario(faults=[{"do": do, "at": {"turn": 1, "step": 1}}])
+        assert why_skipped(told, agent(wire=wire), SHOWN) == ("" if wire in played_on else why.format(wire))
+
+
 TWO = [{"user": "x", "model": [{"text": "a {nonce}"}]}, {"user": "y", "model": [{"text": "b {nonce}"}]}]
 
 
