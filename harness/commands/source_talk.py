@@ -3,6 +3,7 @@
 import ast
 import re
 
+from wedgehog.harness.commands.source_handed import keys_read_where_handed, keys_written_where_handed
 from wedgehog.harness.commands.source_reading import (
     ANSWERS,
     QUESTIONS,
@@ -21,9 +22,12 @@ def lines_of(tree: ast.Module) -> dict[str, object]:
     if prompt := prompt_of(tree):
         sign = f"^{re.escape(prompt).replace(chr(92) + ' ', ' ')}$"
         return {"ready": sign, "done": sign}
-    parsed = {name for it in calls(tree) if called_name(it) == "loads" for name in names_given(tree, it)}
-    asked = likeliest(QUESTIONS, keys_read(tree, parsed) | keys_read_at_once(tree))
+    loads = [it for it in calls(tree) if called_name(it) == "loads"]
+    parsed = {name for it in loads for name in names_given(tree, it)}
+    handed = keys_read_where_handed(tree, parsed | {ast.unparse(it) for it in loads})
+    asked = likeliest(QUESTIONS, keys_read(tree, parsed) | keys_read_at_once(tree) | handed)
     printed = {key for it in calls(tree) if called_name(it) == "dumps" for key in keys_written(it)}
+    printed |= keys_written_where_handed(tree)
     said = likeliest(ANSWERS, printed)
     if not (_reads_stdin(tree) and asked and said):
         return {}
