@@ -149,7 +149,7 @@ def init(
     with user_mistakes():
         if file.exists():
             raise ValueError(f"{file}: exists already; it is not overwritten")
-        found = propose(Path.cwd())
+        found = propose(Path.cwd(), kind)
         ask = partial(answered, asks=not yes)
         name = ask("What is the agent called?", name, first.wrong_name, found.name)
         wires = f"Which wire format does it speak ({', '.join(first.WIRES)})?"

@@ -167,7 +167,8 @@ def answered(
         return valid(given)
     if not asks:
         if default is None:
-            raise ValueError(f"nothing in this folder suggests it; give --command. {question}")
+            what = f"{question[:1].lower()}{question[1:].rstrip(':')}"
+            raise ValueError(f"no file in this folder shows how the agent is started; give --command: {what}")
         return default
     try:
         return str(typer.prompt(question, default=default, err=True, prompt_suffix=" ", value_proc=valid))

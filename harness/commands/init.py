@@ -39,7 +39,7 @@ GUESSES: Mapping[str, dict[str, object]] = {
         "error": "jsonl:error",
     },
     "acp": {},
-    "tui": {"ready": "^> "},
+    "tui": {"ready": "^> *$"},
     "http": {
         "ready": "/health",
         "url": "/message",
@@ -71,10 +71,8 @@ HINTS = """\
 
 
 def chosen(kind: InitKind | None, command: str, found: Proposal) -> tuple[InitKind, str | None]:
-    """Return the kind of agent and the proposal for its start: the project's, unless an option contradicts it."""
-    if command or kind not in (None, found.kind):
-        return kind or "command", None
-    return found.kind, found.command
+    """Return the kind of agent and the proposal for its start: the project's, unless an option gives the start."""
+    return (kind or "command", None) if command else (found.kind, found.command)
 
 
 def wrong_name(name: str) -> str:

@@ -14,11 +14,19 @@ from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.source_names import SourceNames, Trees, module_of
-from wedgehog.harness.commands.source_node import ENDINGS, node_route_of, package, serves, start_of
-from wedgehog.harness.commands.source_options import message_words
+from wedgehog.harness.commands.source_node import ENDINGS, node_program, node_route_of, package, start_of
+from wedgehog.harness.commands.source_options import message_words, shown_words
 from wedgehog.harness.commands.source_reading import QUESTIONS
 from wedgehog.harness.commands.source_routes import route_of
-from wedgehog.harness.commands.source_talk import lines_of, on_port, prompt_of, runs_when_imported, takes_arguments
+from wedgehog.harness.commands.source_screen import screen_of
+from wedgehog.harness.commands.source_talk import (
+    is_program,
+    lines_of,
+    on_port,
+    prompt_of,
+    runs_when_imported,
+    takes_arguments,
+)
 from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
@@ -56,8 +64,6 @@ _ACP: Final = re.compile(
     re.MULTILINE,
 )
 """What an agent has that speaks the Agent Client Protocol with its official package, of Python or of Node."""
-_READS_LINES: Final = re.compile(r"readline\b[\s\S]*createInterface\(|process\.stdin\.on\(")
-"""What a Node program has that takes its messages from stdin."""
 _TEST: Final = re.compile(r"(?:^|/)(?:tests?|__tests__)/|(?:^|/)(?:test_|conftest\.)|[._](?:test|spec)\.")
 _MOST_FILES, _MOST_BYTES = 300, 200_000
 
@@ -74,15 +80,16 @@ class Proposal:
     python: str = ""
     """The Python of the project's own environment; empty without one, or if it is ours."""
     talks: Mapping[str, object] = field(default_factory=dict)
-    """With `lines` and `http`: the keys beside `start` that the source shows; empty if it shows none."""
+    """With `lines`, `tui` and `http`: the keys beside `start` that the source shows; empty if it shows none."""
 
 
-def propose(folder: Path) -> Proposal:
-    """Read the project in a folder; a file that cannot be read is left out."""
+def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
+    """Read the project in a folder, for an agent of this kind or of any; a file that cannot be read is left out."""
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
     trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
-    kind, command, because = next(_starts(project, sources, trees, folder), (Proposal.kind, None, ""))
+    starts = (it for it in _starts(project, sources, trees, folder) if asked in (None, it[0]))
+    kind, command, because = next(starts, _program_that_stays(asked, sources, trees))
     talks = _talks(kind, Path(because), trees) or (node_route_of(Path(because), sources) if kind == "http" else {})
     return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), talks)
 
@@ -91,7 +98,19 @@ def _talks(kind: InitKind, because: Path, trees: Trees) -> dict[str, object]:
     """The keys beside `start` that the source shows."""
     if because not in trees:
         return {}
+    if kind == "tui":
+        return screen_of(trees[because]) or {}
     return lines_of(trees[because]) if kind == "lines" else route_of(because, trees) if kind == "http" else {}
+
+
+def _program_that_stays(
+    asked: InitKind | None, sources: dict[Path, str], trees: Trees
+) -> tuple[InitKind, str | None, str]:
+    """The one program with a usual name, for a process that stays: the user says that it is one."""
+    usual = [path for path in trees if _rank(path) < len(ENTRIES) and is_program(sources[path], trees[path])]
+    if asked in ("lines", "tui", "acp") and len(usual) == 1:
+        return asked, f"python {usual[0].as_posix()}", str(usual[0])
+    return asked or Proposal.kind, None, ""
 
 
 def _python(folder: Path) -> str:
@@ -139,6 +158,9 @@ def _starts(
     for path, tree in trees.items():
         if lines_of(tree):
             yield "lines", f"python {path.as_posix()}", str(path)
+        elif _has_screen(sources[path], tree):
+            yield "tui", f"python {path.as_posix()}", str(path)
+    yield from _by_commands(sources, trees)
     for path, tree in trees.items():
         for name in () if runs_when_imported(tree) else _answering(tree):
             yield "callable", f"{path.as_posix()}:{name}", str(path)
@@ -178,6 +200,8 @@ def _by_scripts(project: dict[str, Any], trees: Trees, folder: Path) -> Iterator
         holder = next((path for path in trees if _holds(path, module)), None)
         if holder is not None and lines_of(trees[holder]):
             yield "lines", start, str(holder)
+        elif holder is not None and _has_screen("", trees[holder]):
+            yield "tui", start, str(holder)
         words = message_words(trees[holder]) if holder is not None else "{message}"
         yield "command", f"{start} {words}", "pyproject.toml"
 
@@ -189,7 +213,7 @@ def _by_name(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[t
         if _rank(path) < len(ENTRIES) and path in trees:
             yield from _program(path.as_posix(), text, trees[path])
         if path.suffix in (".js", ".mjs", ".cjs") and (_rank(path) < len(ENTRIES) or path in programs):
-            yield from _node_program(path.as_posix(), text)
+            yield from node_program(path.as_posix(), text)
 
 
 def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind, str, str]]:
@@ -198,18 +222,24 @@ def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind,
         yield "http", served, file
     if lines_of(tree) and not (prompt_of(tree) and takes_arguments(text)):
         yield "lines", f"python {file}", file
+    if _has_screen(text, tree):
+        yield "tui", f"python {file}", file
     if "__main__" in text or takes_arguments(text):
         yield "command", f"python {file} {message_words(tree)}", file
 
 
-def _node_program(file: str, text: str) -> Iterator[tuple[InitKind, str, str]]:
-    """Yield how a Node program is started: as a service, with lines on stdin, or with the message as an argument."""
-    if served := on_port(text, f"node {file}"):
-        yield "http", served, file
-    elif _READS_LINES.search(text) and "process.argv" not in text:
-        yield "lines", f"node {file}", file
-    elif not serves(text):
-        yield "command", f"node {file} {{message}}", file
+def _has_screen(text: str, tree: ast.Module) -> bool:
+    """Whether the program talks on a screen, and takes no message on its command line."""
+    return screen_of(tree) is not None and not shown_words(tree) and "sys.argv" not in text
+
+
+def _by_commands(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitKind, str, str]]:
+    """The one program whose command line shows where its message goes."""
+    programs = [path for path in trees if "__main__" in sources[path] and takes_arguments(sources[path])]
+    found = [(path, words) for path in programs if (words := shown_words(trees[path]))]
+    if len(found) == 1:
+        path, words = found[0]
+        yield "command", f"python {path.as_posix()} {words}", str(path)
 
 
 def _node_programs(folder: Path) -> set[Path]:

@@ -1,6 +1,7 @@
-"""Where the source of a Node service takes messages: routes of Express, Fastify, Hono and `node:http`. Nothing is run.
+"""How Node programs start, and where services take messages: routes of Express, Fastify, Hono and `node:http`.
 
-The source is searched by patterns, not parsed: what they miss is asked of the user, or guessed and said to be a guess.
+Nothing is run. The source is searched by patterns, not parsed: what they miss is asked of the user, or guessed and
+said to be a guess.
 """
 
 import json
@@ -8,13 +9,16 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.source_reading import ANSWERS, CHAT, HEALTH, QUESTIONS, SESSION, likeliest, with_session
+from wedgehog.harness.commands.source_talk import on_port
 
 ENDINGS: Final = (".js", ".mjs", ".cjs", ".ts")
 """Endings of the files that Node runs."""
+_READS_LINES: Final = re.compile(r"readline\b[\s\S]*createInterface\(|process\.stdin\.on\(")
+"""What a Node program has that takes its messages from stdin."""
 _SERVES: Final = re.compile(r"\.listen\(|\bserve\(")
 _ROUTE: Final = re.compile(r"\b(\w+)\s*\.(get|post)\(\s*(['\"`])(/[^'\"`]*)\3\s*,\s*(?:(\w+)\s*\))?")
 _COMPARED: Final = re.compile(r"\.(?:url|pathname)\s*={2,3}\s*(['\"`])(/[^'\"`]*)\1")
@@ -43,9 +47,14 @@ class _Route(NamedTuple):
     """The source from the route on, or of the function that it names."""
 
 
-def serves(text: str) -> bool:
-    """Whether a Node program listens at a port."""
-    return bool(_SERVES.search(text))
+def node_program(file: str, text: str) -> Iterator[tuple[Literal["http", "lines", "command"], str, str]]:
+    """Yield how a Node program is started: as a service, with lines on stdin, or with the message as an argument."""
+    if served := on_port(text, f"node {file}"):
+        yield "http", served, file
+    elif _READS_LINES.search(text) and "process.argv" not in text:
+        yield "lines", f"node {file}", file
+    elif not _SERVES.search(text):
+        yield "command", f"node {file} {{message}}", file
 
 
 def start_of(file: Path, folder: Path) -> str:

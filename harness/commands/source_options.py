@@ -10,7 +10,12 @@ MESSAGE = "{message}"
 
 def message_words(tree: ast.Module) -> str:
     """The words behind the program's name, `--prompt {message}`; the message alone if the source shows no option."""
-    return _of_argparse(tree) or _of_commands(tree) or MESSAGE
+    return shown_words(tree) or MESSAGE
+
+
+def shown_words(tree: ast.Module) -> str:
+    """The same words; empty if the source does not show where the message goes."""
+    return _of_argparse(tree) or _of_commands(tree)
 
 
 def _of_argparse(tree: ast.Module) -> str:
@@ -76,7 +81,9 @@ def _command_name(function: Function) -> str | None:
     """The name of a function as a command; None if it is none."""
     for it in function.decorator_list:
         if last_name(it.func if isinstance(it, ast.Call) else it) == "command":
-            return next(iter(_texts(it.args if isinstance(it, ast.Call) else [])), function.name.replace("_", "-"))
+            named = [word.value for word in it.keywords if word.arg == "name"] if isinstance(it, ast.Call) else []
+            given = it.args if isinstance(it, ast.Call) else []
+            return next(iter(_texts([*given, *named])), function.name.replace("_", "-"))
     return None
 
 

@@ -53,7 +53,7 @@ _PORT_VARIABLE = re.compile(
 _SERVES = re.compile(
     r"\bserve_forever\(|\brun_app\(|\buvicorn\.run\(|\.run\(.*\bport=|\bstart_server\(|\bserve\(|\.listen\("
 )
-_ARGUMENTS = re.compile(r"\bsys\.argv\b|^\s*(?:from|import) (?:argparse|click|typer|fire)\b", re.MULTILINE)
+_ARGUMENTS = re.compile(r"\bsys\.argv\b|^\s*(?:from|import)(?: .*,)? (?:argparse|click|typer|fire)\b", re.MULTILINE)
 _BLOCKS = ("serve_forever", "run_forever", "run_app", "parse_args", "mainloop")
 
 
@@ -79,6 +79,12 @@ def prompt_of(tree: ast.Module) -> str:
                 case ast.Call(func=ast.Name(id="input"), args=[ast.Constant(value=str(prompt))]) if prompt.strip():
                     return prompt.rsplit("\n", 1)[-1]
     return ""
+
+
+def is_program(text: str, tree: ast.Module) -> bool:
+    """Whether the file does something when it is started."""
+    stays = any(isinstance(node, ast.While | ast.For | ast.AsyncFor | ast.With) for node in tree.body)
+    return stays or "__main__" in text or runs_when_imported(tree)
 
 
 def runs_when_imported(tree: ast.Module) -> bool:

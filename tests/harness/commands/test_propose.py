@@ -194,7 +194,7 @@ def test_init_proposes_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
     spec = load_spec(tmp_path / "one.yaml")
     assert "agent.py suggests: python agent.py {message}" in ran.stderr
     assert (spec.wire, spec.command) == ("anthropic", ("{python}", "{here}/agent.py", "{message}"))
-    assert CliRunner().invoke(app, ["init", "two.yaml", "--kind", "lines"], input="\n\n\n").exit_code == 2
+    assert CliRunner().invoke(app, ["init", "two.yaml", "--kind", "callable"], input="\n\n\n").exit_code == 2
 
 
 def test_a_prompt_says_when_the_turn_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -481,7 +481,7 @@ def test_yes_without_a_proposal_says_what_is_missing(tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["init", "-y"], input="")
     assert done.exit_code == 2 and not (tmp_path / "agent.yaml").exists()
-    assert "nothing in this folder suggests it; give --command. Its command line" in done.stderr
+    assert "no file in this folder shows how the agent is started; give --command: its command line" in done.stderr
     assert CliRunner().invoke(app, ["init", "-y", "--command", "bot {message}"], input="").exit_code == 0
 
 
