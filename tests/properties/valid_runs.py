@@ -5,7 +5,7 @@ its turns. No invariant may fail on such a run.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -312,9 +312,10 @@ def recovery(play: RunDraw) -> None:
     play.tell.end()
 
 
-def begin(draw: Draw) -> RunDraw:
-    """A new run with a drawn agent."""
+def begin(draw: Draw, *, keeps: bool = False) -> RunDraw:
+    """A new run with a drawn agent; `keeps`: one that never leaves earlier turns out."""
     agent = draw(behaviours)
+    agent = replace(agent, trims=agent.trims and not keeps)
     return RunDraw(HistoryBuilder(stream=agent.stream, recovery_tools=RECOVERY_TOOLS), agent, draw)
 
 

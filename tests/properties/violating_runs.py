@@ -28,7 +28,7 @@ class ViolatingRun:
 @st.composite
 def violating_runs(draw: Draw, invariant: str) -> ViolatingRun:
     """Runs that violate `invariant` and nothing else."""
-    play = begin(draw)
+    play = begin(draw, keeps=invariant == "memory_loss_told")
     some_turns(play, least=0)
     violate: Violation = draw(st.sampled_from(BREAKS[invariant]))
     violate(play)
