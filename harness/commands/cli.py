@@ -162,10 +162,11 @@ def init(
         if kind in ("acp", "callable", "http"):
             resume = ""
         elif resume or (resume is None and sys.stdin.isatty()):
-            again = "And for the next message on the same session (empty: the same)?"
-            resume = ask(again, resume or "", partial(first.wrong_resume, kind), "")
+            next_one = "And for the next message on the same session (empty: the same)?"
+            resume = ask(next_one, resume or "", partial(first.wrong_resume, kind), "")
         talks = found.talks if command == proposed else None
-        text = first.spec_text(str(file), name, wire, command, (resume or "").strip(), kind, found.python, talks)
+        again = (resume or "").strip()
+        text = first.spec_text(str(file), name, wire, command, again, kind, found.python, talks, found.links)
         file.write_text(text, encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}, and then: wedgehog run --agent {file}", markup=False)
 

@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from itertools import takewhile
+from math import inf
 from pathlib import Path
 
 import yaml
@@ -69,6 +70,11 @@ HINTS = """\
 # session_files: ["{home}/.my-agent/*.json"]
 """
 
+LINKS = """\
+# Its own servers: take the # away to play faults between them and the agent (docs/links.md); they must be running:
+# links: {links}
+"""
+
 
 def chosen(kind: InitKind | None, command: str, found: Proposal) -> tuple[InitKind, str | None]:
     """Return the kind of agent and the proposal for its start: the project's, unless an option gives the start."""
@@ -130,11 +136,12 @@ def spec_text(
     kind: InitKind = "command",
     python: str = "",
     talks: Mapping[str, object] | None = None,
+    links: Mapping[str, object] | None = None,
 ) -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file.
 
     `python` is that of the project's own environment; empty for ours. `talks` are the keys beside `start` that its
-    source shows.
+    source shows, `links` those to its servers.
     """
     spec: dict[str, object] = {"name": name, "wire": wire}
     own = _there(python, Path(file).resolve().parent) if python else ""
@@ -145,8 +152,10 @@ def spec_text(
         spec |= _started(file, start, resume, kind, talks, own or "{python}")
         spec["env"] = _env(start, resume) | WIRES[wire][0]
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
+    line = yaml.safe_dump(dict(links), sort_keys=False, default_flow_style=True, width=inf).strip() if links else ""
+    servers = LINKS.replace("{links}", line) if line else ""
     note = OWN_PYTHON if own and own in body else ""
-    return HEAD.replace("{file}", file) + _guessed(kind, talks) + note + body + HINTS
+    return HEAD.replace("{file}", file) + _guessed(kind, talks) + note + body + HINTS + servers
 
 
 def _started(

@@ -19,6 +19,7 @@ from wedgehog.harness.commands.source_options import message_words, shown_words
 from wedgehog.harness.commands.source_reading import QUESTIONS
 from wedgehog.harness.commands.source_routes import route_of
 from wedgehog.harness.commands.source_screen import screen_of
+from wedgehog.harness.commands.source_servers import links_of
 from wedgehog.harness.commands.source_talk import (
     is_program,
     lines_of,
@@ -81,6 +82,8 @@ class Proposal:
     """The Python of the project's own environment; empty without one, or if it is ours."""
     talks: Mapping[str, object] = field(default_factory=dict)
     """With `lines`, `tui` and `http`: the keys beside `start` that the source shows; empty if it shows none."""
+    links: Mapping[str, object] = field(default_factory=dict)
+    """To its own servers, as in a spec."""
 
 
 def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
@@ -91,7 +94,8 @@ def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
     starts = (it for it in _starts(project, sources, trees, folder) if asked in (None, it[0]))
     kind, command, because = next(starts, _program_that_stays(asked, sources, trees))
     talks = _talks(kind, Path(because), trees) or (node_route_of(Path(because), sources) if kind == "http" else {})
-    return Proposal(_name(project, folder), _wire(sources.values()), kind, command, because, _python(folder), talks)
+    name, wire, links = _name(project, folder), _wire(sources.values()), links_of(folder, sources.values())
+    return Proposal(name, wire, kind, command, because, _python(folder), talks, links)
 
 
 def _talks(kind: InitKind, because: Path, trees: Trees) -> dict[str, object]:

@@ -69,12 +69,22 @@ def _asked(route: Route, names: SourceNames) -> dict[str, object]:
     if not (asked and url) or _has_numbers(route):
         return {}
     needed = {name: "{session}" for name, must in fields.items() if must and SESSION.search(name)}
-    said = _answer_of(route, names)
+    written = _keys_of_answers(route, names)
+    said, wrong = likeliest(ANSWERS, written), _error_of(written, names)
     return {
         "url": url,
         "body": {asked: "{message}"} | needed,
         **({"answer": f"json:{said}"} if said else {}),
+        **({"error": f"json:{wrong}"} if wrong else {}),
     }
+
+
+def _error_of(written: set[str], names: SourceNames) -> str:
+    """The key of an error: one that the route writes, or that of FastAPI's `HTTPException`; empty if there is none."""
+    if wrong := next((key for key in ("error", "detail") if key in written), ""):
+        return wrong
+    called = {called_name(it) for tree in names.trees.values() for it in calls(tree)}
+    return "detail" if {"FastAPI", "HTTPException"} <= called else ""
 
 
 def _has_numbers(route: Route) -> bool:
@@ -83,16 +93,16 @@ def _has_numbers(route: Route) -> bool:
     return any(it is not None and not re.search(r"\bstr\b", ast.unparse(it)) for it in given)
 
 
-def _answer_of(route: Route, names: SourceNames) -> str:
-    """The path of the answer in what a route returns, or in the class that it says it returns."""
-    values = [it.value for it in ast.walk(route.function) if isinstance(it, ast.Return)]
+def _keys_of_answers(route: Route, names: SourceNames) -> set[str]:
+    """The paths of the keys of what a route returns, or of the class that it says it returns."""
+    returned = (it.value for it in ast.walk(route.function) if isinstance(it, ast.Return))
+    values = [it.elts[0] if isinstance(it, ast.Tuple) and it.elts else it for it in returned]
     named = {it.id for it in values if isinstance(it, ast.Name)}
     for node in ast.walk(route.function):
         if isinstance(node, ast.Assign) and any(isinstance(it, ast.Name) and it.id in named for it in node.targets):
             values.append(node.value)
     paths = {path for value in values for path in keys_written(value)}
-    paths |= {*names.fields(route.response), *names.fields(route.function.returns)}
-    return likeliest(ANSWERS, paths)
+    return paths | {*names.fields(route.response), *names.fields(route.function.returns)}
 
 
 class _Routers:

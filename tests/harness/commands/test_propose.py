@@ -260,6 +260,27 @@ def test_a_parameter_of_a_path_that_names_a_session_is_the_session(tmp_path: Pat
     assert proposed(tmp_path, app__py=code + returned).talks == (talks if url else {})
 
 
+RAISES = "\ndef load(id):\n    raise HTTPException(404, 'no such thread')\n"
+SAID = "    return JSONResponse({'detail': 'no'}, status_code=503)\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        (FASTAPI, None),
+        (FASTAPI + RAISES, "json:detail"),
+        (FASTAPI + SAID, "json:detail"),
+        (FASTAPI + SAID.replace("detail", "error"), "json:error"),
+        (FASTAPI + SAID.replace("detail", "error") + RAISES, "json:error"),
+        (FLASK + RAISES, None),
+        (FLASK + "    return {'error': 'no'}, 503", "json:error"),
+    ],
+)
+def test_a_service_shows_where_it_says_an_error(tmp_path: Path, code: str, error: str | None):
+    """FastAPI writes what an `HTTPException` says under `detail`; the route's own words come first."""
+    assert proposed(tmp_path, app__py=code).talks.get("error") == error
+
+
 PACKAGE = {
     "app/main.py": """
 from fastapi import FastAPI

@@ -1,0 +1,91 @@
+"""The links that `wedgehog init` proposes, for the servers whose variables a project reads."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.commands.cli import app
+from wedgehog.harness.commands.source_servers import links_of
+
+POSTGRES = {"to": "127.0.0.1:5432", "env": {"DATABASE_URL": "postgresql://postgres@{link}/postgres"}}
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ('pool = Pool(os.environ["DATABASE_URL"], size=2)', {"db": POSTGRES}),
+        ("os.getenv('DATABASE_URL')", {"db": POSTGRES}),
+        ("process.env.DATABASE_URL!", {"db": POSTGRES}),
+        ("const { PORT, DATABASE_URL } = process.env", {"db": POSTGRES}),
+        ("class Settings(BaseSettings):\n    database_url: str\n", {"db": POSTGRES}),
+        ("class Settings(BaseSettings):\n    env_prefix = 'X_'\n    database_url: str\n", {}),
+        ("print('set DATABASE_URL')", {}),
+        ('os.environ["DATABASE_URL"] = url; os.environ["MY_DATABASE_URL_TOO"]', {"db": POSTGRES}),
+        (
+            'new Redis(process.env.REDIS_URL || "redis://localhost:6380/2", { a: 1 })',
+            {"cache": {"to": "127.0.0.1:6380", "env": {"REDIS_URL": "redis://{link}/2"}}},
+        ),
+        (
+            "os.environ.get('PG_DSN', 'postgresql+asyncpg://me:pw@postgres/bot?a=1')",
+            {"db": {"to": "127.0.0.1:5432", "env": {"PG_DSN": "postgresql+asyncpg://me:pw@{link}/bot?a=1"}}},
+        ),
+        (
+            "os.environ.get('DATABASE_URL') or 'mysql+pymysql://root@10.0.0.5:3307/x'",
+            {"mysql": {"to": "10.0.0.5:3307", "env": {"DATABASE_URL": "mysql+pymysql://root@{link}/x"}}},
+        ),
+        ("os.environ.get('DATABASE_URL', 'sqlite:///chat.db')", {}),
+        ("os.environ.get('REDIS_URL', 'rediss://far.example:6379')", {}),
+        ("os.environ.get('MONGO_URL', 'mongodb+srv://far.example/x')", {}),
+        ("os.environ.get('QDRANT_URL', 'https://far.example')", {}),
+        (
+            'os.environ["MONGO_URL"]; os.environ["QDRANT_URL"]',
+            {
+                "mongo": {"to": "127.0.0.1:27017", "env": {"MONGO_URL": "mongodb://{link}"}},
+                "qdrant": {"to": "127.0.0.1:6333", "env": {"QDRANT_URL": "http://{link}"}},
+            },
+        ),
+        (
+            'os.environ["REDIS_URL"]; os.environ["REDIS_URI"]',
+            {"cache": {"to": "127.0.0.1:6379", "env": dict.fromkeys(["REDIS_URL", "REDIS_URI"], "redis://{link}/0")}},
+        ),
+    ],
+)
+def test_a_variable_of_a_server_is_a_link(tmp_path: Path, text: str, links: dict[str, object]):
+    """With the address that the source has, or else the usual one; not to a file, nor to a name that TLS proves."""
+    assert links_of(tmp_path, [text]) == links
+
+
+@pytest.mark.parametrize("name", [".env.example", ".env.sample"])
+def test_the_example_of_an_environment_says_where_the_server_is(tmp_path: Path, name: str):
+    """Before a default in the source. The file with the secrets is not read."""
+    (tmp_path / ".env").write_text("REDIS_URL=redis://:secret@localhost/1\n")
+    (tmp_path / name).write_text("# the store\nexport DATABASE_URL='postgres://me@127.0.0.1:55432/bot' # local\nX=1\n")
+    links = links_of(tmp_path, ["os.getenv('DATABASE_URL', 'postgres://you@db/bot')"])
+    assert links == {"db": {"to": "127.0.0.1:55432", "env": {"DATABASE_URL": "postgres://me@{link}/bot"}}}
+
+
+def test_the_spec_has_the_links_behind_a_sign_that_the_user_takes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A run needs the server, so the proposal alone changes nothing."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text(
+        'import os, sys\nsys.argv, os.environ["DATABASE_URL"], os.environ["REDIS_URL"]\n'
+    )
+    assert CliRunner().invoke(app, ["init", "-y"]).exit_code == 0
+    path = tmp_path / "agent.yaml"
+    assert not load_spec(path).links
+    path.write_text(path.read_text().replace("# links:", "links:"))
+    assert {name: (it.to, it.env) for name, it in load_spec(path).links.items()} == {
+        "db": ("127.0.0.1:5432", POSTGRES["env"]),
+        "cache": ("127.0.0.1:6379", {"REDIS_URL": "redis://{link}/0"}),
+    }
+    assert set(yaml.safe_load(path.read_text())) == {"name", "wire", "command", "env", "links"}
+
+
+def test_a_project_without_servers_has_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text("import sys\nsys.argv")
+    assert CliRunner().invoke(app, ["init", "-y"]).exit_code == 0
+    assert "links" not in (tmp_path / "agent.yaml").read_text()
