@@ -48,6 +48,10 @@ POSTGRES = {"to": "127.0.0.1:5432", "env": {"DATABASE_URL": "postgresql://postgr
             },
         ),
         (
+            "os.environ['DATABASE_URL']; os.getenv('POSTGRES_URL', 'postgres://me@localhost:5544/other')",
+            {"db": POSTGRES},
+        ),
+        (
             'os.environ["REDIS_URL"]; os.environ["REDIS_URI"]',
             {"cache": {"to": "127.0.0.1:6379", "env": dict.fromkeys(["REDIS_URL", "REDIS_URI"], "redis://{link}/0")}},
         ),
@@ -65,6 +69,12 @@ def test_the_example_of_an_environment_says_where_the_server_is(tmp_path: Path, 
     (tmp_path / name).write_text("# the store\nexport DATABASE_URL='postgres://me@127.0.0.1:55432/bot' # local\nX=1\n")
     links = links_of(tmp_path, ["os.getenv('DATABASE_URL', 'postgres://you@db/bot')"])
     assert links == {"db": {"to": "127.0.0.1:55432", "env": {"DATABASE_URL": "postgres://me@{link}/bot"}}}
+
+
+@pytest.mark.parametrize("value", ["postgres://me@${PG_HOST}:5432/bot", "postgres://<user>@<host>/bot", "..."])
+def test_an_example_with_gaps_is_the_usual_address(tmp_path: Path, value: str):
+    (tmp_path / ".env.example").write_text(f"DATABASE_URL={value}\n")
+    assert links_of(tmp_path, []) == {"db": POSTGRES}
 
 
 def test_the_spec_has_the_links_behind_a_sign_that_the_user_takes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

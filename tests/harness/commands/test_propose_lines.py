@@ -11,9 +11,11 @@ from wedgehog.harness.commands.propose import propose
 
 TURN = """
 import json, sys
+def keep(kept): FILE.write(json.dumps(kept))
 def emit(event): print(json.dumps(event), flush=True)
 def turn(pool, asked):
     try:
+        keep({"role": "user", "reply": 1})
         emit({"event": "answer", "id": asked.get("id"), "text": model(asked["text"])})
     except Exception as wrong:
         emit({"event": "failed", "error": str(wrong)})
@@ -36,6 +38,7 @@ class Agent:
         "for line in sys.stdin:\n    asked = json.loads(line)\n    pool.submit(turn, 1, asked)",
         "for line in sys.stdin:\n    turn(1, json.loads(line))",
         "for line in sys.stdin:\n    turn(1, asked=json.loads(line))",
+        "def got(it): turn(1, it)\nfor line in sys.stdin:\n    got(json.loads(line))",
         "for line in sys.stdin:\n    Thread(target=turn, args=(1, json.loads(line))).start()",
     ],
 )

@@ -156,7 +156,7 @@ def test_a_parameter_of_a_route_that_names_a_session_is_the_session(tmp_path: Pa
 app.post("PATH", async (req, res) => {
   const { prompt } = req.body;
   try {
-    res.json({ reply: await model(prompt), usage: { output: 3 } });
+    res.json({ reply: await model(prompt), usage: { tokens: 3, answer: 2 } });
   } catch (e) {
     res.status(502).json({ error: `Error: ${e.message}` });
   }

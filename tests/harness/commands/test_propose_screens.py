@@ -56,6 +56,7 @@ def test_a_program_with_a_screen_is_a_terminal(tmp_path: Path, code: str, talks:
     "code",
     [
         "from prompts import prompt\nprompt('you> ')",
+        "from prompt_toolkit import HTML\nfrom prompts import prompt\nprompt('you> ')",
         "from textual.app import App\nclass Chat(App): ...",
         "class Chat(App): ...\nChat().run()",
         "from prompt_toolkit import print_formatted_text\nprint_formatted_text('hello')",
@@ -73,6 +74,8 @@ def test_a_program_that_also_takes_a_message_as_an_argument_is_a_command(tmp_pat
     assert propose(tmp_path).kind == "tui"
     (tmp_path / "chat.py").write_text(options.replace("--model", "--prompt") + TOOLKIT)
     assert (propose(tmp_path).kind, propose(tmp_path).command) == ("command", "python chat.py --prompt {message}")
+    (tmp_path / "chat.py").write_text("import sys\nsys.argv\n" + TOOLKIT)
+    assert (propose(tmp_path).kind, propose(tmp_path).command) == ("command", "python chat.py {message}")
 
 
 def test_a_script_of_the_project_with_a_screen_is_a_terminal(tmp_path: Path):
