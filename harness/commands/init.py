@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import takewhile
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -136,7 +137,7 @@ def spec_text(
     kind: InitKind = "command",
     python: str = "",
     talks: Mapping[str, object] | None = None,
-    links: Mapping[str, object] | None = None,
+    links: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file.
 
@@ -152,10 +153,8 @@ def spec_text(
         spec |= _started(file, start, resume, kind, talks, own or "{python}")
         spec["env"] = _env(start, resume) | WIRES[wire][0]
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
-    line = yaml.safe_dump(dict(links), sort_keys=False, default_flow_style=True, width=inf).strip() if links else ""
-    servers = LINKS.replace("{links}", line) if line else ""
     note = OWN_PYTHON if own and own in body else ""
-    return HEAD.replace("{file}", file) + _guessed(kind, talks) + note + body + HINTS + servers
+    return HEAD.replace("{file}", file) + _guessed(kind, talks) + note + body + HINTS + _servers(links or {}, spec)
 
 
 def _started(
@@ -164,6 +163,14 @@ def _started(
     lines = {"start" if kind != "command" else "command": start, "resume": resume}
     given = {key: _seen_from(file, words, python) for key, line in lines.items() if (words := _split(line)[1])}
     return dict(given) if kind == "command" else {kind: {**given, **(talks or GUESSES.get(kind, {}))}}
+
+
+def _servers(links: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
+    """The links as a comment; a variable that has its value in the spec's `env` keeps it."""
+    own = {name: next((it for it in link["env"] if it in spec["env"]), link["env"]) for name, link in links.items()}
+    told = {name: {**link, "env": own[name]} for name, link in links.items()}
+    line = yaml.safe_dump(told, sort_keys=False, default_flow_style=True, width=inf).strip()
+    return LINKS.replace("{links}", line) if told else ""
 
 
 def _function(file: str, place: str) -> str:

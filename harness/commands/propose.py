@@ -82,7 +82,7 @@ class Proposal:
     """The Python of the project's own environment; empty without one, or if it is ours."""
     talks: Mapping[str, object] = field(default_factory=dict)
     """With `lines`, `tui` and `http`: the keys beside `start` that the source shows; empty if it shows none."""
-    links: Mapping[str, object] = field(default_factory=dict)
+    links: Mapping[str, Any] = field(default_factory=dict)
     """To its own servers, as in a spec."""
 
 

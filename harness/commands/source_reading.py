@@ -15,6 +15,8 @@ CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|res
 """What the path has at which a service takes messages."""
 SESSION: Final = re.compile(r"session|conversation|thread|chat_?id|user_?id", re.IGNORECASE)
 """What the name of a session has."""
+_WRAPPERS: Final = ("JSONResponse", "ORJSONResponse", "json_response")
+"""Calls whose `content` or `data` is the whole answer."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -62,8 +64,10 @@ def keys_written(value: ast.expr | None) -> Iterator[str]:
         named = ((getattr(key, "value", None), it) for key, it in zip(value.keys, value.values, strict=True))
         pairs = [(key, it) for key, it in named if isinstance(key, str)]
     if isinstance(value, ast.Call):
-        pairs = [(word.arg, word.value) for word in value.keywords if word.arg]
-        yield from (key for it in value.args if isinstance(it, ast.Dict) for key in keys_written(it))
+        wraps = called_name(value) in _WRAPPERS
+        pairs = [(word.arg, word.value) for word in value.keywords if word.arg and not wraps]
+        whole = [*value.args, *(word.value for word in value.keywords if wraps and word.arg in ("content", "data"))]
+        yield from (key for it in whole if isinstance(it, ast.Dict) for key in keys_written(it))
     for key, it in pairs:
         yield key
         yield from (f"{key}.{below}" for below in keys_written(it if isinstance(it, ast.Dict) else None))

@@ -94,6 +94,18 @@ def test_the_spec_has_the_links_behind_a_sign_that_the_user_takes_away(tmp_path:
     assert set(yaml.safe_load(path.read_text())) == {"name", "wire", "command", "env", "links"}
 
 
+def test_a_variable_that_the_command_line_sets_keeps_its_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The link replaces host and port in it: a spec may not say it twice."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "agent.py").write_text("os.environ['REDIS_URL']; os.environ['MONGO_URL']")
+    command = "REDIS_URL=redis://127.0.0.1:6379/7 python agent.py {message}"
+    assert CliRunner().invoke(app, ["init", "-y", "--command", command]).exit_code == 0
+    path = tmp_path / "agent.yaml"
+    path.write_text(path.read_text().replace("# links:", "links:"))
+    links = load_spec(path).links
+    assert (links["cache"].env, links["mongo"].env) == ("REDIS_URL", {"MONGO_URL": "mongodb://{link}"})
+
+
 def test_a_project_without_servers_has_no_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "agent.py").write_text("import sys\nsys.argv")

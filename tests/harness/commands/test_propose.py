@@ -229,6 +229,16 @@ def test_a_program_of_json_lines_shows_its_messages_and_answers(tmp_path: Path, 
             "app = FastAPI()\n@app.post('/say')\ndef say(body: dict): return model(body['message'])",
             {"url": "/say", "body": {"message": "{message}"}},
         ),
+        (
+            "app = FastAPI()\n@app.post('/say')\ndef say(body: dict):\n"
+            "    return JSONResponse(content={'reply': model(body['message'])}, status_code=200)",
+            {"url": "/say", "body": {"message": "{message}"}, "answer": "json:reply"},
+        ),
+        (
+            "app = FastAPI()\n@app.post('/say')\ndef say(body: dict):\n"
+            "    return ChatResponse(data={'reply': model(body['message'])}, id=1)",
+            {"url": "/say", "body": {"message": "{message}"}, "answer": "json:data.reply"},
+        ),
         (BY_VARIABLE, {"ready": "/healthz", "url": "/ask", "body": {"text": "{message}"}, "answer": "json:reply"}),
         (AT_ANY_PATH, {"url": "/", "body": {"message": "{message}"}}),
     ],
