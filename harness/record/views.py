@@ -200,7 +200,7 @@ class Turn:
     kept_away: tuple[FaultFired, ...] = ()
     """Faults of the model's link without a known request: a refused connection, a stalled upload."""
     held_up: tuple[FaultFired, ...] = ()
-    """Faults of a database, behind which its first request may have waited."""
+    """Faults of a database; its first request may have waited behind one that came earlier."""
     start_up_s: float = 0.0
     killed: AgentKilled | None = None
     """The kill that ended the turn; None if the agent survived."""
@@ -251,7 +251,8 @@ class Turn:
         if not self.calls:
             return due_s
         first_s = self.calls[0].at_s
-        return min(due_s, first_s) if self.kept_from_start or self.held_up else first_s
+        delayed = self.kept_from_start or any(fault.id < self.calls[0].arrived.id for fault in self.held_up)
+        return min(due_s, first_s) if delayed else first_s
 
     @property
     def kept_from_start(self) -> bool:

@@ -38,6 +38,7 @@ class ControlFacts:
     passed: bool
     says: str = ""
     start_up_s: float = 0.0
+    """The longest time from a message to its first request: an agent may read a long history first."""
     shape: MainShape | None = None
     tools: frozenset[str] = frozenset()
     """Names of the tools that the main call advertises."""
@@ -88,6 +89,11 @@ def control_scenario() -> Scenario:
     )
 
 
+def _start_up_s(history: History) -> float:
+    waits = (turn.calls[0].at_s - turn.stimulus.at_s for turn in history.turns if turn.calls and turn.stimulus)
+    return max(waits, default=0.0)
+
+
 def read_control(
     history: History, shapes: dict[int, MainShape], shell: bool, answered_by: int | None, wire: str = ""
 ) -> ControlFacts:
@@ -96,7 +102,7 @@ def read_control(
     structured = any(shape.structured for shape in shapes.values())
     if turn is None or turn.stimulus is None:
         return ControlFacts(False, _why(history))
-    start_up = turn.calls[0].at_s - turn.stimulus.at_s if turn.calls else 0.0
+    start_up = _start_up_s(history)
     if answered_by is None:
         return ControlFacts(False, _why(history, structured=structured), start_up)
     shape = shapes[answered_by]

@@ -65,6 +65,17 @@ def test_what_it_shows_is_read_from_the_call_that_was_answered():
     assert facts.start_up_s == pytest.approx(0.01)
 
 
+def test_the_usual_start_is_that_of_the_slowest_message():
+    """An agent may read a long history before its first request: that is no delay by a fault."""
+    tell = HistoryBuilder()
+    for waits_s in (0.2, 2.5):
+        tell.message()
+        tell.wait(waits_s)
+        tell.answer_step(1)
+        tell.end()
+    assert read(tell.seal()).start_up_s == pytest.approx(2.51)
+
+
 def test_what_it_does_not_show_is_no_failure():
     """No stream, no shell, no earlier turn in the second one's request."""
     facts = read(two_turns(sees=[2], stream=False).seal(), shell=False)
