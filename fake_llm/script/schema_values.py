@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import unquote
 
 from wedgehog.fake_llm.script.pattern_text import matching
 
@@ -12,6 +13,13 @@ _DEEPEST: Final = 4
 """Below this depth a union's shortest branch is taken."""
 _ENDLESS: Final = 20
 """A schema that is as deep without a union requires itself."""
+_TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "properties": Mapping,
+    "required": list,
+    **dict.fromkeys(("minLength", "maxLength", "minItems"), int),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), (int, float)),
+}
+"""What the values of some keys are."""
 _FORMATS: Final = {
     "date-time": "2025-01-01T12:00:00Z",
     "date": "2025-01-01",
@@ -30,20 +38,37 @@ _FORMATS: Final = {
 def target(root: JsonSchema, reference: str) -> JsonSchema:
     """What `#/$defs/name` names; an unknown one fits anything."""
     found: Any = root
-    for word in filter(None, reference.removeprefix("#").split("/")):
-        found = found.get(word, {}) if isinstance(found, Mapping) else {}
+    for step in filter(None, reference.removeprefix("#").split("/")):
+        word = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            found = found[int(word)] if word.isdecimal() and int(word) < len(found) else {}
+        else:
+            found = found.get(word, {}) if isinstance(found, Mapping) else {}
     return found if isinstance(found, Mapping) else {}
 
 
 def resolved(schema: Any, root: JsonSchema) -> JsonSchema:
     """A schema with its `$ref` and its `allOf` merged into it; a schema that is no object fits anything."""
-    found: JsonSchema = schema if isinstance(schema, Mapping) else {}
+    found = _readable(schema)
     for _ in range(_DEEPEST):
         if "$ref" in found:
-            found = {**target(root, str(found["$ref"])), **{key: it for key, it in found.items() if key != "$ref"}}
+            found = {
+                **_readable(target(root, str(found["$ref"]))),
+                **{key: it for key, it in found.items() if key != "$ref"},
+            }
         elif parts := listed(found.get("allOf")):
             found = _merged(found, [resolved(part, root) for part in parts])
     return found
+
+
+def _readable(schema: Any) -> JsonSchema:
+    """A schema without keys whose values have a wrong type, such as `maxLength: null`: they say nothing."""
+    found = schema.items() if isinstance(schema, Mapping) else ()
+    return {key: value for key, value in found if _fits(value, _TYPES.get(key, object))}
+
+
+def _fits(value: Any, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, kind) and (kind is object or not isinstance(value, bool))
 
 
 def _merged(schema: JsonSchema, parts: Sequence[JsonSchema]) -> JsonSchema:

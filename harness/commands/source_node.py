@@ -20,7 +20,8 @@ ENDINGS: Final = (".js", ".mjs", ".cjs", ".ts")
 _READS_LINES: Final = re.compile(r"readline\b[\s\S]*createInterface\(|process\.stdin\.on\(")
 """What a Node program has that takes its messages from stdin."""
 _SERVES: Final = re.compile(r"\.listen\(|\bserve\(")
-_ROUTE: Final = re.compile(r"\b(\w+)\s*\.(get|post)\(\s*(['\"`])(/[^'\"`]*)\3\s*,\s*(?:(\w+)\s*\))?")
+_COMMENT: Final = re.compile(r"^\s*//.*$|/\*[\s\S]*?\*/", re.MULTILINE)
+_ROUTE: Final = re.compile(r"\b(\w+)\s*\.(get|post)(?:<[^()'\"`]*>)?\(\s*(['\"`])(/[^'\"`]*)\3\s*,\s*(?:(\w+)\s*\))?")
 _COMPARED: Final = re.compile(r"\.(?:url|pathname)\s*={2,3}\s*(['\"`])(/[^'\"`]*)\1")
 _MOUNT: Final = re.compile(r"\.(?:use|route)\(\s*(['\"`])(/[^'\"`]*)\1\s*,\s*(\w+)\s*\)")
 _REGISTERED: Final = re.compile(r"\.register\(\s*(\w+)\s*,\s*\{\s*prefix:\s*(['\"`])(/[^'\"`]*)\2")
@@ -91,7 +92,7 @@ def node_route_of(file: Path, sources: Mapping[Path, str]) -> dict[str, object]:
 
 def _routes(file: Path, sources: Mapping[Path, str], prefix: str = "", depth: int = 3) -> Iterator[_Route]:
     """The routes of a file, and those of the files whose routers it mounts."""
-    text = sources.get(file, "")
+    text = _COMMENT.sub("", sources.get(file, ""))
     mounts = {name: path for _, path, name in _MOUNT.findall(text)}
     mounts |= {name: path for name, _, path in _REGISTERED.findall(text)}
     for found in _ROUTE.finditer(text):

@@ -33,9 +33,9 @@ _EXPECTED = {
     "less_than_equal": "a number of at most {le:g}",
     "literal_error": "{expected}",
     "enum": "{expected}",
-    "too_short": "at least {min_length}",
-    "too_long": "at most {max_length}",
-    "string_too_short": "text, not nothing",
+    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length}",
+    "string_too_short": "text of at least {min_length} characters",
     "string_pattern_mismatch": "text like {pattern}",
 }
 
@@ -64,6 +64,10 @@ def dotted(place: Sequence[str | int]) -> str:
 
 def expected(error: ErrorDetails) -> str:
     """What one error of pydantic expected, in our words."""
+    if error["type"] == "missing":  # in one branch of a union
+        return f"a mapping with the key '{error['loc'][-1]}'"
+    if error["type"] == "string_too_short" and error.get("ctx", {}).get("min_length") == 1:
+        return "text, not nothing"
     words = _EXPECTED.get(error["type"])
     return words.format_map(error.get("ctx", {})) if words else error["msg"][:1].lower() + error["msg"][1:]
 

@@ -161,6 +161,27 @@ def test_a_filled_schema_is_legal(schema: Any):
     jsonschema.validate(fill(schema), schema)
 
 
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"type": "string", "maxLength": None, "minLength": "3"}, "a short phrase"),
+        ({"type": "object", "properties": None, "required": None}, {}),
+        ({"type": "object", "properties": {"a": {"type": "integer"}}, "required": "a"}, {"a": 1}),
+        ({"type": "number", "multipleOf": "2", "minimum": None, "maximum": True}, 1),
+        ({"type": "array", "items": {}, "minItems": "1"}, []),
+        (
+            {"properties": {"a": {"anyOf": [{"type": "boolean"}]}, "b/c": {"$ref": "#/properties/a/anyOf/0"}}},
+            {"a": False, "b/c": False},
+        ),
+        ({"$defs": {"x/y z": {"type": "boolean"}}, "$ref": "#/$defs/x~1y%20z"}, False),
+        ({"$ref": "#/properties/a/anyOf/7"}, "a short phrase"),
+    ],
+)
+def test_a_key_of_a_wrong_type_says_nothing_and_a_reference_goes_anywhere(schema: dict[str, Any], value: object):
+    """Libraries write `null` for what is not set, and references into unions."""
+    assert fill(schema) == value
+
+
 def test_a_pattern_is_met_or_given_up():
     """An expression of another language, or one that needs to look ahead."""
     assert [matching(it) for it in (r"^(low|high)[^a]$", r"^\S+@\S+\.\w{2}$", r"\p{L}", "^(?=b)c$")] == [

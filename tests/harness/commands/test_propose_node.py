@@ -51,7 +51,9 @@ FASTIFY = """
 import Fastify from "fastify";
 const server = Fastify();
 server.post<{ Body: Asked }>("/ignored", async () => ({ ok: true }));
-server.post('/ask', async (request, reply) => {
+// server.post('/chat', async (request) => ({ answer: request.body.message }));
+/* server.post('/prompt', async (request) => ({ answer: request.body.message })); */
+server.post<{ Body: { question: string } }>('/ask', async (request, reply) => {
   const body = request.body as Asked;
   const answer = await run(body.question, body.thread_id);
   return { answer };
