@@ -20,7 +20,7 @@ _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), (int, float)),
 }
 """What the values of some keys are."""
-_FORMATS: Final = {
+FORMATS: Final = {
     "date-time": "2025-01-01T12:00:00Z",
     "date": "2025-01-01",
     "time": "12:00:00Z",
@@ -33,6 +33,7 @@ _FORMATS: Final = {
     "url": "https://example.com/",
     "uuid": "7b0f9c1e-4f5a-4c7e-9a41-0d6a3f0c2b11",
 }
+"""A text of each format that is known; another format says nothing of the text."""
 
 
 def target(root: JsonSchema, reference: str) -> JsonSchema:
@@ -162,7 +163,7 @@ def _bound(schema: JsonSchema, closed: str, opened: str, step: float) -> float |
 
 def _text(schema: JsonSchema) -> str:
     """A string of the schema's format or pattern, and of its length."""
-    usual = _FORMATS.get(str(schema.get("format")))
+    usual = FORMATS.get(str(schema.get("format")))
     if usual is not None:
         return usual
     least = int(schema.get("minLength", 0))

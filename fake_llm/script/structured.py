@@ -14,6 +14,7 @@ from typing import Any, Final
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.schema_values import (
+    FORMATS,
     JsonSchema,
     branches,
     fill,
@@ -102,7 +103,7 @@ def _spots(schema: Any, root: JsonSchema, name: str, depth: int) -> Iterator[_Sp
             yield from _spots(one, root, name, depth + 1)
         return
     kind = kind_of(schema)
-    if kind == "string" and not {"format", "pattern"} & schema.keys():
+    if kind == "string" and "pattern" not in schema and schema.get("format") not in FORMATS:
         least, most = schema.get("minLength", 0), schema.get("maxLength", 2**20)
         yield _Spot(name, lambda words: words, most if least <= _LEAST_CHARS else 0, depth=depth)
     elif kind == "object":

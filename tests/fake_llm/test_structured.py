@@ -46,6 +46,7 @@ def asked(schema: Any, *messages: Message) -> Conversation:
         (of({"a": {"allOf": [{"$ref": "#/$defs/T"}]}}, **{"$defs": {"T": TEXT}}), ["a"]),
         ({"$ref": "#/$defs/Node", "$defs": {"Node": NODE}}, ["text"]),
         ({"type": "array", "items": of({"said": TEXT, "n": {"type": "integer", "minimum": 3}})}, [0, "said"]),
+        (of({"answer": {**TEXT, "format": "markdown"}, "day": {**TEXT, "format": "date"}}), ["answer"]),
         ({"type": "object"}, ["answer"]),
         (TEXT, []),
     ],
