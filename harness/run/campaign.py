@@ -210,7 +210,10 @@ class Campaign:
             mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
             place, scratch = entry.file.path.parent, Path(self._folder)
             until_certain = self.options.until_certain
-            job = Job(scenario, agent, control, seed, mark, network.name, place, scratch, until_certain, self._warm)
+            words = "" if self._simulates else mark
+            job = Job(
+                scenario, agent, control, seed, mark, network.name, place, scratch, until_certain, words, self._warm
+            )
             began = time.perf_counter()
             if common is not None:
                 job = replace(job, scenario=common.scenario(scenario, job.time_scale), agent=common.agent(agent))
@@ -274,7 +277,18 @@ class Campaign:
             try:
                 mark = f"{self.mark}/control-{secrets.token_hex(3)}"
                 folder, seed = Path(self._folder), self.options.seed
-                job = Job(control_scenario(), agent, None, seed, mark, network.name, scratch=folder, warm=self._warm)
+                words = "" if self._simulates else mark
+                job = Job(
+                    control_scenario(),
+                    agent,
+                    None,
+                    seed,
+                    mark,
+                    network.name,
+                    scratch=folder,
+                    words=words,
+                    warm=self._warm,
+                )
                 history, facts = await self._run(job, network, store)
                 assert facts is not None  # noqa: S101  a control run always has facts
                 keep_control(store, facts)

@@ -36,6 +36,8 @@ class Job:
     """Where the run's own folder is made and removed; None: the system's place for such folders."""
     until_certain: bool = False
     """Whether a turn is stopped once its number of calls surely breaks a bound."""
+    words: str = ""
+    """What makes its words others than those of earlier runs, which a database of the user's may remember."""
     warm: WarmHosts | None = None
     """Forks a callable's process; not in virtual time."""
 

@@ -120,8 +120,7 @@ class _Run:
         self.job, self.network, self.links, self.store = job, network, links, store
         self.simulated = network.name == "sim"
         self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
-        # A live run has words of its own: a database of the user's may remember those of an earlier run.
-        tokens = RunTokens(f"{job.seed} {scenario.name} {spec.name} {'' if self.simulated else job.mark}")
+        tokens = RunTokens(f"{job.seed} {scenario.name} {spec.name} {job.words}")
         self.messages = RunMessages(scenario, tokens, scale, job.recovery_calls)
         self.turns = self.messages.replies()
         salt = self.messages.tokens.salt

@@ -102,7 +102,7 @@ def playing(tmp_path: Path) -> Any:
         store = RunStore(tmp_path / "run", tmp_path / "bodies")
         agent = load_spec(tmp_path / "agent.yaml")
         control, mark = shown if story else None, f"{tmp_path.name}/{next(marks)}"
-        job = Job(story or control_scenario(), agent, control, 0, mark, "embedded", tmp_path)
+        job = Job(story or control_scenario(), agent, control, 0, mark, "embedded", tmp_path, words=mark)
         if network is not None:
             history, facts = await run(job, network, store, WallClock())
         else:
