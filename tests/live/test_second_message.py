@@ -7,9 +7,12 @@ import pytest
 from wedgehog.harness.record.events.turn import AgentKilled, StimulusGiven, TurnEnded
 
 
-def story(*, faults: Any = (), tool_s: float = 0.6, **during: Any) -> dict[str, Any]:
+def story(*, faults: Any = (), tool_s: float = 0.6, pace_ms: int = 0, **during: Any) -> dict[str, Any]:
     """A tool round, a message in its middle whose answer takes longer than the rest of the round, and one more."""
-    work = [{"tool": "shell", "args": {"command": f"sleep {tool_s}"}}, {"text": "It went well. {nonce}"}]
+    work = [
+        {"tool": "shell", "args": {"command": f"sleep {tool_s}"}},
+        {"text": "It went well. {nonce}", "pace_ms": pace_ms},
+    ]
     answer = [{"text": "That too. {nonce}"}, {"delay_s": 2}]
     second = {"user": "And this?", "during": during, "model": [answer]}
     last = {"user": "Thanks.", "model": [{"text": "Welcome. {nonce}"}]}
@@ -23,7 +26,7 @@ def test_a_message_is_given_in_the_middle_of_another_turn(sound: Any, way: str):
         way,
         "--network=embedded",
         in_mid_tool=story(tool=1, when="started"),
-        in_mid_reply=story(step=2, event=1),
+        in_mid_reply=story(step=2, event=1, pace_ms=300),  # else the turn ends before the second message is read
     )
     for name, it in runs.items():
         assert (it.verdict, set(it.kinds)) == ("pass", {"answered"}), (name, it.says)
