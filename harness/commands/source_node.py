@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from wedgehog.fake_llm.request import mapped
-from wedgehog.harness.commands.source_reading import ANSWERS, CHAT, HEALTH, QUESTIONS, SESSION, likeliest, with_session
+from wedgehog.harness.commands.source_reading import (
+    ANSWERS,
+    HEALTH,
+    QUESTIONS,
+    SESSION,
+    likeliest,
+    of_service,
+    with_session,
+)
 from wedgehog.harness.commands.source_talk import on_port
 
 ENDINGS: Final = (".js", ".mjs", ".cjs", ".ts")
@@ -83,11 +91,7 @@ def node_route_of(file: Path, sources: Mapping[Path, str]) -> dict[str, object]:
         parts = _imported(file, sources).values()
         found = [it for part in dict.fromkeys(parts) for it in _routes(part, sources)][:_MOST_ROUTES]
     asked = [keys for it in found if it.verb == "post" and (keys := _asked(it))]
-    if not asked:
-        return {}
-    alive = next((it.path for it in found if it.verb == "get" and HEALTH.search(it.path)), "")
-    likely = min(asked, key=lambda keys: ("answer" not in keys, not CHAT.search(str(keys["url"]))))
-    return {**({"ready": alive} if alive else {}), **likely}
+    return of_service(asked, (it.path for it in found if it.verb == "get"))
 
 
 def _routes(file: Path, sources: Mapping[Path, str], prefix: str = "", depth: int = 3) -> Iterator[_Route]:

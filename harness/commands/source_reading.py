@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 QUESTIONS: Final = ("message", "prompt", "text", "question", "query", "user_input", "input", "content")
@@ -11,13 +11,22 @@ ANSWERS: Final = ("answer", "reply", "response", "result", "output", "completion
 """The usual names of an answer, the likeliest first."""
 HEALTH: Final = re.compile(r"health|ready|ping|status|live")
 """What the path of a health check has."""
-CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|respond|run|invoke|say")
+_CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|respond|run|invoke|say")
 """What the path has at which a service takes messages."""
 SESSION: Final = re.compile(r"session|conversation|thread|chat_?id|user_?id", re.IGNORECASE)
 """What the name of a session has."""
 _WRAPPERS: Final = ("JSONResponse", "ORJSONResponse", "json_response")
 """Calls whose `content` or `data` is the whole answer."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def of_service(asked: list[dict[str, object]], paths: Iterable[str]) -> dict[str, object]:
+    """The keys of the likeliest route that takes messages, and of a health check among the paths of other routes."""
+    if not asked:
+        return {}
+    alive = next((path for path in paths if HEALTH.search(path)), "")
+    likely = min(asked, key=lambda keys: ("answer" not in keys, not _CHAT.search(str(keys["url"]))))
+    return {**({"ready": alive} if alive else {}), **likely}
 
 
 def keys_read_at_once(tree: ast.AST) -> set[str]:

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 from wedgehog.harness.commands.source_names import Made, SourceNames, Trees
 from wedgehog.harness.commands.source_reading import (
     ANSWERS,
-    CHAT,
     HEALTH,
     QUESTIONS,
     SESSION,
@@ -22,6 +21,7 @@ from wedgehog.harness.commands.source_reading import (
     keys_written,
     likeliest,
     names_given,
+    of_service,
     with_session,
 )
 
@@ -54,11 +54,7 @@ def _route_of_an_app(file: Path, names: SourceNames) -> dict[str, object]:
     """Of FastAPI, Flask or aiohttp: in the app's file, and in the routers of the project."""
     found = [*_Routers(names).routes(file)]
     asked = [keys for it in found if it.verb == "POST" and (keys := _asked(it, names))]
-    if not asked:
-        return {}
-    alive = next((it.path for it in found if it.verb == "GET" and HEALTH.search(it.path)), "")
-    likely = min(asked, key=lambda keys: ("answer" not in keys, not CHAT.search(str(keys["url"]))))
-    return {**({"ready": alive} if alive else {}), **likely}
+    return of_service(asked, (it.path for it in found if it.verb == "GET"))
 
 
 def _asked(route: Route, names: SourceNames) -> dict[str, object]:

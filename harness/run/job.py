@@ -37,7 +37,7 @@ class Job:
     until_certain: bool = False
     """Whether a turn is stopped once its number of calls surely breaks a bound."""
     words: str = ""
-    """What makes its words others than those of earlier runs, which a database of the user's may remember."""
+    """A part of the seed of its words: they differ from those of an earlier run, which a database may still hold."""
     warm: WarmHosts | None = None
     """Forks a callable's process; not in virtual time."""
 

@@ -27,7 +27,7 @@ another place or is no text. `part`: a part of the output is missing. `\b` is th
 or none.
 """
 _RUNNING_NO_MORE = re.compile(r"\b(error|errors|exception|failed|while|when|after|before) running\b")
-"""Of a command that has failed: an error that occurred "while running the tool" does not say that it still runs."""
+"""The word does not say that a tool still runs where an error came "while running the tool"."""
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])")
 """Perhaps an exit code or a status."""
 _FIRST_COMMAND = re.compile(

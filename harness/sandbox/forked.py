@@ -1,4 +1,4 @@
-"""A process that another one of ours has forked for us, with us as its parent; and what any process of a run has."""
+"""Processes of a run that a warm host forks instead of Wedgehog starting them; Wedgehog is their parent."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Process(Protocol):
-    """What is used of a process, whoever started it."""
+    """What a run uses of a process, whether it was started or forked."""
 
     @property
     def pid(self) -> int:
@@ -26,7 +26,7 @@ class Process(Protocol):
 
 
 class Forked:
-    """Watches a child of ours that we did not start; Linux only. Needs a running event loop."""
+    """Waits for the end of a forked process; Linux only. Needs a running event loop."""
 
     stdin = None
 
@@ -47,7 +47,7 @@ class Forked:
     def _ended(self) -> None:
         self._loop.remove_reader(self._handle)
         os.close(self._handle)
-        self.returncode = 255  # as asyncio says if somebody else has reaped it
+        self.returncode = 255  # as in asyncio, if its exit code was read elsewhere
         with suppress(ChildProcessError):
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         self._over.set()

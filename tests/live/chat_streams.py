@@ -146,7 +146,7 @@ async def makes_one_call_of_an_index(message, *, session_dir, llm_url, key):
 
 
 async def keeps_what_it_can_read(message, *, session_dir, llm_url, key):
-    """Of the arguments of two calls with one index only the first ones are read, and nobody hears of the others."""
+    """Of the arguments of two calls with one index only the first ones are read; the others are lost without a word."""
     return await answer(message, session_dir, llm_url, "keeps what it can read")
 
 
