@@ -143,8 +143,8 @@ def init(
 
     Asks for each value that no option gives, and proposes what the project in the working folder suggests.
     """
-    from wedgehog.harness.commands import init as first
-    from wedgehog.harness.commands.propose import propose
+    from wedgehog.harness.commands.first_spec import spec_text as first
+    from wedgehog.harness.commands.first_spec.propose import propose
 
     with user_mistakes():
         if file.exists():

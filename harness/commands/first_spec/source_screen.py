@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from wedgehog.harness.commands.source_reading import called_name, calls, last_name
+from wedgehog.harness.commands.first_spec.source_reading import called_name, calls, last_name
 
 _ASKS: Final = ("prompt", "prompt_async")
 

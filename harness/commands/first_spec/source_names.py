@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from wedgehog.harness.commands.source_reading import Function, called_name, calls, functions, last_name
+from wedgehog.harness.commands.first_spec.source_reading import Function, called_name, calls, functions, last_name
 
 Trees = Mapping[Path, ast.Module]
 _MOST_STEPS = 8

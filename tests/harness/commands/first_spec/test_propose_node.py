@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.commands.propose import Proposal, propose
+from wedgehog.harness.commands.first_spec.propose import Proposal, propose
 
 EXPRESS = """
 import express from "express";

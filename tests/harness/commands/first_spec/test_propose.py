@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from wedgehog.harness.agents.callable_python import python_of
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
-from wedgehog.harness.commands.propose import Proposal, propose
+from wedgehog.harness.commands.first_spec.propose import Proposal, propose
 
 MAIN = "if __name__ == '__main__': ...\n"
 REPL = 'while True: print(input("you> "))'

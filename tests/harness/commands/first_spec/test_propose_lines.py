@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
-from wedgehog.harness.commands.propose import propose
+from wedgehog.harness.commands.first_spec.propose import propose
 
 TURN = """
 import json, sys

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
-from wedgehog.harness.commands.source_servers import links_of
+from wedgehog.harness.commands.first_spec.source_servers import links_of
 
 POSTGRES = {"to": "127.0.0.1:5432", "env": {"DATABASE_URL": "postgresql://postgres@{link}/postgres"}}
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from wedgehog.harness.commands.source_names import Made, SourceNames, Trees
-from wedgehog.harness.commands.source_reading import (
+from wedgehog.harness.commands.first_spec.source_names import Made, SourceNames, Trees
+from wedgehog.harness.commands.first_spec.source_reading import (
     ANSWERS,
     HEALTH,
     QUESTIONS,

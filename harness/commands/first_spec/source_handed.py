@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Mapping
 
-from wedgehog.harness.commands.source_reading import (
+from wedgehog.harness.commands.first_spec.source_reading import (
     Function,
     called_name,
     calls,

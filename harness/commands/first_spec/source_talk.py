@@ -3,8 +3,8 @@
 import ast
 import re
 
-from wedgehog.harness.commands.source_handed import keys_read_where_handed, keys_written_where_handed
-from wedgehog.harness.commands.source_reading import (
+from wedgehog.harness.commands.first_spec.source_handed import keys_read_where_handed, keys_written_where_handed
+from wedgehog.harness.commands.first_spec.source_reading import (
     ANSWERS,
     QUESTIONS,
     called_name,

@@ -3,7 +3,14 @@
 import ast
 from collections.abc import Iterator
 
-from wedgehog.harness.commands.source_reading import QUESTIONS, Function, called_name, calls, functions, last_name
+from wedgehog.harness.commands.first_spec.source_reading import (
+    QUESTIONS,
+    Function,
+    called_name,
+    calls,
+    functions,
+    last_name,
+)
 
 MESSAGE = "{message}"
 

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.commands.init import WIRES, spec_text, wrong_answer_to, wrong_command, wrong_name
+from wedgehog.harness.commands.first_spec.spec_text import WIRES, spec_text, wrong_answer_to, wrong_command, wrong_name
 
 
 @pytest.mark.parametrize("wire", WIRES)

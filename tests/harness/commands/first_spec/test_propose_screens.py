@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
-from wedgehog.harness.commands.propose import Proposal, propose
+from wedgehog.harness.commands.first_spec.propose import Proposal, propose
 
 TOOLKIT = """
 from prompt_toolkit import PromptSession

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from wedgehog.fake_llm.request import mapped
-from wedgehog.harness.commands.source_reading import (
+from wedgehog.harness.commands.first_spec.source_reading import (
     ANSWERS,
     HEALTH,
     QUESTIONS,
@@ -21,7 +21,7 @@ from wedgehog.harness.commands.source_reading import (
     of_service,
     with_session,
 )
-from wedgehog.harness.commands.source_talk import on_port
+from wedgehog.harness.commands.first_spec.source_talk import on_port
 
 ENDINGS: Final = (".js", ".mjs", ".cjs", ".ts")
 """Endings of the files that Node runs."""

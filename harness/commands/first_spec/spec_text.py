@@ -1,4 +1,4 @@
-"""`wedgehog init`: write a first agent spec from a few answers."""
+"""The text of a first agent spec, made from a few answers, and what is wrong with an answer."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from wedgehog.harness.commands.propose import InitKind, Proposal
+from wedgehog.harness.commands.first_spec.propose import InitKind, Proposal
 from wedgehog.harness.record.expectation import did_you_mean
 
 WIRES: Mapping[str, tuple[dict[str, str], str]] = {

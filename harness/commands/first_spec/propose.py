@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
-from wedgehog.harness.commands.source_names import SourceNames, Trees, module_of
-from wedgehog.harness.commands.source_node import ENDINGS, node_program, node_route_of, package, start_of
-from wedgehog.harness.commands.source_options import message_words, shown_words
-from wedgehog.harness.commands.source_reading import QUESTIONS
-from wedgehog.harness.commands.source_routes import route_of
-from wedgehog.harness.commands.source_screen import screen_of
-from wedgehog.harness.commands.source_servers import links_of
-from wedgehog.harness.commands.source_talk import (
+from wedgehog.harness.commands.first_spec.source_names import SourceNames, Trees, module_of
+from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_program, node_route_of, package, start_of
+from wedgehog.harness.commands.first_spec.source_options import message_words, shown_words
+from wedgehog.harness.commands.first_spec.source_reading import QUESTIONS
+from wedgehog.harness.commands.first_spec.source_routes import route_of
+from wedgehog.harness.commands.first_spec.source_screen import screen_of
+from wedgehog.harness.commands.first_spec.source_servers import links_of
+from wedgehog.harness.commands.first_spec.source_talk import (
     is_program,
     lines_of,
     on_port,
