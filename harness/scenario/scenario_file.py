@@ -24,7 +24,8 @@ class ScenarioFile:
     @property
     def family(self) -> str:
         """The folder's name: the incident's, or `catalogue`."""
-        return self.path.parent.parent.name if self.path.parent.name == "scenarios" else self.path.parent.name
+        folder = self.path.absolute().parent
+        return folder.parent.name if folder.name == "scenarios" and folder.parent.name else folder.name
 
     @property
     def agents_folder(self) -> Path | None:

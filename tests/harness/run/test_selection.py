@@ -152,6 +152,18 @@ def test_every_stock_scenario_is_played_by_the_name_that_it_is_listed_by():
     }
 
 
+@pytest.mark.parametrize("place", ["well.yaml", "scenarios/well.yaml"])
+def test_a_scenario_that_is_named_from_its_own_folder_is_of_a_family(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    """The report has a heading for each family."""
+    monkeypatch.chdir(tmp_path)
+    path = Path(place)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump({"name": "well", "why": "w", "turns": TURNS}))
+    assert load_scenario(path).family == tmp_path.name
+
+
 def test_stock_names_stand_for_an_incident_or_a_scenario():
     """And a name that is nearly one is asked back."""
     assert place_of("silent-stall").is_dir()
