@@ -162,12 +162,13 @@ class Campaign:
 
     async def _entry(self, entry: Entry, network: Network) -> Judgement:
         control = await asyncio.shield(self._control(entry.agent, network))
+        common = await self._common(entry, network)
         async with self._free:
             what = f"{entry.file.scenario.name} x {entry.agent.name}"
             judgement = None
             self.progress.begins(what)
             try:
-                judgement = await self._played(entry, control, network)
+                judgement = await self._played(entry, control, common, network)
             finally:
                 self.progress.ended(what, judgement)
             self.judgements.append(judgement)
@@ -187,21 +188,24 @@ class Campaign:
                 if edited:
                     self.store.add_facts("edited", *edited)
 
-    async def _played(self, entry: Entry, control: ControlFacts, network: Network) -> Judgement:
+    async def _played(
+        self, entry: Entry, control: ControlFacts, common: CommonBound | None, network: Network
+    ) -> Judgement:
         """Play a run into its folder."""
         store = self.store.run(entry.file.scenario.name, entry.agent.name, entry.repeat)
         judgement = None
         try:
-            judgement = await self._judged(entry, control, network, store)
+            judgement = await self._judged(entry, control, common, network, store)
         finally:
             store.close(judgement)
         await asyncio.to_thread(self._stored, store.folder)
         return judgement
 
-    async def _judged(self, entry: Entry, control: ControlFacts, network: Network, store: RunStore) -> Judgement:
+    async def _judged(
+        self, entry: Entry, control: ControlFacts, common: CommonBound | None, network: Network, store: RunStore
+    ) -> Judgement:
         scenario, agent = as_far_as(entry.scenario, entry.agent, control), entry.agent
         seed = self.options.seed + entry.repeat - 1
-        common = self._common(entry)
         keep_inputs(store, entry, control, seed, self._files, common)
         skipped = self._skipped(entry, control)
         if not control.passed or skipped:
@@ -234,9 +238,14 @@ class Campaign:
             replay=self._replay(store.folder),
         )
 
-    def _common(self, entry: Entry) -> CommonBound | None:
-        """The bound of time of all agents that are compared."""
-        return common_bound_of(entry, self._cells, self.options.turn_s)
+    async def _common(self, entry: Entry, network: Network) -> CommonBound | None:
+        """The bound of time of all agents that are compared. One that skips the scenario is not."""
+        beside = [it for it in self._cells if it.file.path == entry.file.path]
+        if common_bound_of(entry, beside, self.options.turn_s) is None:
+            return None
+        controls = [(it, await asyncio.shield(self._control(it.agent, network))) for it in beside]
+        playing = [it for it, control in controls if not self._skipped(it, control)]
+        return common_bound_of(entry, playing, self.options.turn_s)
 
     def _skipped(self, entry: Entry, control: ControlFacts) -> str:
         """Why a run is not played; empty if it is."""

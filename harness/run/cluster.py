@@ -23,6 +23,7 @@ from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_facts import wedgehog_version
 from wedgehog.harness.run.campaign_options import Options, Progress
 from wedgehog.harness.run.cluster_worker import RemoteResult, RemoteRun, close_worker_network, play_remote_run, unpack
+from wedgehog.harness.run.common_bound import CommonBound
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.plan import Resumed, cells_of
 from wedgehog.harness.run.plugins import absolute
@@ -72,13 +73,17 @@ class ClusterCampaign(Campaign):
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(self._client.run(close_worker_network, self.mark), CLOSE_S)
 
-    async def _played(self, entry: Entry, control: ControlFacts, network: Network) -> Judgement:
+    async def _played(
+        self, entry: Entry, control: ControlFacts, common: CommonBound | None, network: Network
+    ) -> Judgement:
         if not control.passed or self._skipped(entry, control):
-            return await super()._played(entry, control, network)
-        remote_run = self._remote_run(entry, control, network)
+            return await super()._played(entry, control, common, network)
+        remote_run = self._remote_run(entry, control, common, network)
         return await asyncio.to_thread(self._unpacked, entry, await self._sent(remote_run))
 
-    def _remote_run(self, entry: Entry, control: ControlFacts, network: Network) -> RemoteRun:
+    def _remote_run(
+        self, entry: Entry, control: ControlFacts, common: CommonBound | None, network: Network
+    ) -> RemoteRun:
         it = self.options
         return RemoteRun(
             campaign=self.mark,
@@ -90,7 +95,7 @@ class ClusterCampaign(Campaign):
             cell=self._planned[entry.cell],
             repeat=entry.repeat,
             control=control,
-            common=self._common(entry),
+            common=common,
         )
 
     async def _sent(self, remote_run: RemoteRun) -> RemoteResult:

@@ -19,7 +19,7 @@ from typing import Any
 
 from wedgehog.harness.agents.backend_links import BackendError, check_backends
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.network.base import NetworkName
+from wedgehog.harness.network.base import Network, NetworkName
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import BODIES
 from wedgehog.harness.run.campaign import Campaign
@@ -102,7 +102,7 @@ class _WorkerCampaign(Campaign):
         super().__init__([], options, NoProgress(), lambda line: None)
         self.bounds: dict[tuple[str, str], CommonBound | None] = {}
 
-    def _common(self, entry: Entry) -> CommonBound | None:
+    async def _common(self, entry: Entry, network: Network) -> CommonBound | None:
         return self.bounds[entry.file.scenario.name, entry.agent.name]
 
 

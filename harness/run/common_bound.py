@@ -56,14 +56,14 @@ class CommonBound:
 
 
 def common_bound_of(entry: Entry, entries: Iterable[Entry], turn_s: float | None) -> CommonBound | None:
-    """The common bound of an entry; None: no agent with another limit plays its scenario, so the spec's limit holds.
+    """The common bound of an entry among those of its scenario; None: none has another limit, so the spec's holds.
 
     An incident's own agents are not compared: the scenario expects a result of each.
     """
     if turn_s is not None:
         return CommonBound(turn_s)
-    beside = [it for it in entries if it.file.path == entry.file.path and not _specimen(it)]
-    return CommonBound() if not _specimen(entry) and len({it.agent.limits.turn_s for it in beside}) > 1 else None
+    limits = {it.agent.limits.turn_s for it in entries if not _specimen(it)}
+    return CommonBound() if not _specimen(entry) and len(limits) > 1 else None
 
 
 def _specimen(entry: Entry) -> bool:

@@ -117,3 +117,26 @@ def test_only_different_limits_need_a_common_bound(wedgehog: Callable[..., Resul
     assert common(strict="pass") == [None, None]
     (tmp_path / "patient.yaml").write_text((tmp_path / "strict.yaml").read_text().replace("strict", "patient"))
     assert common() == [None, None]
+
+
+AWAITS = """
+import aiohttp
+
+async def answer(message, *, llm_url, key):
+    asked = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": message}]}
+    async with aiohttp.ClientSession(headers={"x-api-key": key, "anthropic-version": "2023-06-01"}) as client:
+        async with client.post(llm_url + "/v1/messages", json=asked) as reply:
+            return (await reply.json())["content"][0]["text"]
+"""
+
+
+def test_an_agent_that_skips_the_scenario_changes_the_bound_of_no_other(
+    wedgehog: Callable[..., Result], tmp_path: Path
+):
+    """A command is not played in virtual time, so nothing is compared: the other one keeps its promise of 0.2 s."""
+    (tmp_path / "agent.py").write_text(AWAITS)
+    spec = {"name": "strict", "wire": "anthropic", "callable": "agent.py:answer", "limits": {"turn_s": 0.2}}
+    (tmp_path / "strict.yaml").write_text(yaml.safe_dump(spec))
+    ran = wedgehog("run", "well.yaml", "-a", "strict.yaml", "-a", "patient.yaml", "--world", "sim")
+    assert "turn 1 gave no answer and no error within 0.2 s" in ran.stdout and "A turn of every agent" not in ran.stdout
+    assert ran.exit_code == 1
