@@ -207,7 +207,8 @@ def play_campaign(
 
 def _code(judgements: Sequence["Judgement"]) -> int:
     """The exit code of a campaign; names each agent that played nothing, because that is no pass."""
-    from wedgehog.harness.run.exit_code import UNCLEAR, exit_code, never_played
+    from wedgehog.harness.record.judgement import never_played
+    from wedgehog.harness.run.exit_code import UNCLEAR, exit_code
 
     unplayed = never_played(judgements)
     for agent, reason in unplayed.items():

@@ -1,6 +1,7 @@
 """The judgement of one run: `verdicts.json`."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -98,3 +99,15 @@ def _judgement_of(path: Path) -> Judgement:
         return _JUDGEMENT.validate_python(read_object(path))
     except ValidationError as wrong:
         raise ValueError(f"{path}: {first_mistake(wrong)}") from None
+
+
+def never_played(judgements: Sequence[Judgement]) -> dict[str, str]:
+    """The agents whose runs were all skipped, each with the first reason.
+
+    Not a specimen of which its scenarios expect a verdict: it may need what this system does not have.
+    """
+    reasons: dict[str, list[str]] = {}
+    for judgement in judgements:
+        if not judgement.matrix_only:
+            reasons.setdefault(judgement.agent, []).append("" if judgement.expected else judgement.skipped)
+    return {agent: skipped[0] for agent, skipped in reasons.items() if all(skipped)}

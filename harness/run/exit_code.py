@@ -18,18 +18,6 @@ def exit_code(judgements: Sequence[Judgement]) -> int:
     return FAILED if "fail" in states else UNCLEAR if "unclear" in states else 0
 
 
-def never_played(judgements: Sequence[Judgement]) -> dict[str, str]:
-    """The agents whose runs were all skipped, each with the first reason.
-
-    Not a specimen of which its scenarios expect a verdict: it may need what this system does not have.
-    """
-    reasons: dict[str, list[str]] = {}
-    for judgement in judgements:
-        if not judgement.matrix_only:
-            reasons.setdefault(judgement.agent, []).append("" if judgement.expected else judgement.skipped)
-    return {agent: skipped[0] for agent, skipped in reasons.items() if all(skipped)}
-
-
 def _counts_as(judgement: Judgement) -> str:
     if judgement.in_order:
         return "pass"

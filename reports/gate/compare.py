@@ -10,7 +10,7 @@ from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.gate.baseline import Baseline, read_baseline, settings_of
 from wedgehog.reports.gate.baseline_cell import TIMES
 from wedgehog.reports.gate.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference
-from wedgehog.reports.gate.differences import differences, unchanged, unfinished
+from wedgehog.reports.gate.differences import differences, unchanged, unfinished, worst_first
 from wedgehog.reports.gate.quantities import QUANTITIES
 from wedgehog.reports.gate.side_notes import side_notes
 from wedgehog.reports.markdown import escaped
@@ -111,8 +111,7 @@ def compared(before: ComparedSide, after: ComparedSide) -> list[Difference]:
         given, other = other, given
     quantities = given.quantities(other.world or "")
     compared = differences(*_alike(before, after), given.false_alarms, quantities, *_skipped(before, after))
-    found = [*compared, *after.unfinished]
-    return sorted(found, key=lambda it: KINDS.index(it.kind))
+    return worst_first([*compared, *after.unfinished])
 
 
 def _alike(before: ComparedSide, after: ComparedSide) -> tuple[dict[Key, PlayedCell], dict[Key, PlayedCell]]:

@@ -40,7 +40,12 @@ def differences(
     for better in (False, True):
         alike = alike_repeats(both, better=better)
         found += number_differences(tested_numbers(alike, compared, better=better), rate)
-    return sorted(_joined(found), key=lambda it: (KINDS.index(it.kind), -it.weight))
+    return worst_first(_joined(found))
+
+
+def worst_first(found: Iterable[Difference]) -> list[Difference]:
+    """Differences by their kind, and those of one kind by their weight."""
+    return sorted(found, key=lambda it: (KINDS.index(it.kind), -it.weight))
 
 
 def _joined(found: Iterable[Difference]) -> Iterator[Difference]:

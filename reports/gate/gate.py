@@ -1,15 +1,16 @@
 """The gate: a run against its baseline. Its exit code, and its words for a terminal, a pull request, CI and GitHub."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from wedgehog.reports.campaign_folder import load
+from wedgehog.harness.record.judgement import never_played
+from wedgehog.reports.campaign_folder import StoredCampaign, load
 from wedgehog.reports.gate.baseline import Baseline, settings_of, world_of
 from wedgehog.reports.gate.difference import KIND_SIGNS, KIND_WORDS, KINDS, Difference, DifferenceKind
-from wedgehog.reports.gate.differences import differences, exit_code, unchanged, unfinished
+from wedgehog.reports.gate.differences import differences, exit_code, unchanged, unfinished, worst_first
 from wedgehog.reports.gate.side_notes import side_notes
 from wedgehog.reports.gate.turn_bounds import Pair
 from wedgehog.reports.markdown import escaped
@@ -66,9 +67,17 @@ def gate(folder: Path, baseline: Baseline) -> GateResult:
     found += unfinished(campaign, campaign.unfinished)
     if not cells and not campaign.unfinished:
         found.append(Difference(NOTHING_PLAYED, "", "undecided", "nothing was played that the gate could compare"))
-    return GateResult(
-        tuple(found), tuple(cells), tuple(side_notes(baseline, settings_of(campaign), _pairs(cells, baseline), NAMES))
-    )
+    found += _never_played(campaign, found) if cells else ()
+    notes = side_notes(baseline, settings_of(campaign), _pairs(cells, baseline), NAMES)
+    return GateResult(tuple(worst_first(found)), tuple(cells), tuple(notes))
+
+
+def _never_played(campaign: StoredCampaign, found: Iterable[Difference]) -> Iterator[Difference]:
+    """The agents that skipped each scenario, and of which nothing else says it: the baseline has no result of them."""
+    told = {it.agent for it in found if it.kind == "undecided"}
+    for agent, reason in never_played([run.judgement for run in campaign.runs]).items():
+        if agent not in told:
+            yield Difference(NOTHING_PLAYED, agent, "undecided", f"it played no scenario: {reason}")
 
 
 def _pairs(cells: Mapping[Key, PlayedCell], baseline: Baseline) -> list[Pair]:

@@ -170,6 +170,38 @@ def test_a_run_in_which_nothing_was_played_is_undecided(tmp_path):
     assert list(gate_lines(result))[-1] == "gate: 2 undecided, 3 not played; 0 of 0 results as before"
 
 
+def test_an_agent_that_played_nothing_is_undecided_also_if_the_baseline_does_not_know_it(tmp_path):
+    """As without a baseline; it says so once, and not where each scenario of the baseline says it."""
+    before, after = Campaign(tmp_path / "a"), Campaign(tmp_path / "b")
+    before.run(judgement("s", "mine"), calls(1))
+    after.run(judgement("s", "mine"), calls(1))
+    for name in ("s", "t"):
+        after.run(judgement(name, "other", "nothing", skipped="it needs the live world"))
+    result = gate(after.folder, baseline_of(before))
+    assert (result.exit_code, list(gate_lines(result))) == (
+        3,
+        [
+            "? undecided: the run, other: it played no scenario: it needs the live world",
+            "gate: 1 undecided; 1 of 1 result as before",
+        ],
+    )
+    before.run(judgement("s", "other"), calls(1))
+    (line, _) = gate_lines(gate(after.folder, baseline_of(before)))
+    assert line == "? undecided: s, other: skipped now, before passed 1 of 1: it needs the live world"
+
+
+def test_an_unfinished_run_stands_before_what_only_warns(tmp_path):
+    """It decides the exit code, and the page for a pull request shows only the first lines."""
+    after = Campaign(tmp_path / "b")
+    after.run(judgement("same", "mine"), calls(5), judged=False)
+    for number in range(80):
+        after.run(judgement(f"new-{number}", "mine"), calls(5))
+    result = gate(after.folder, baseline_of(yesterday(tmp_path)))
+    assert [it.kind for it in result.found[:2]] == ["undecided", "new"]
+    page = markdown_lines(result)
+    assert len(page) <= 60 and page[6].startswith("| ? undecided | same/mine |")
+
+
 def test_an_unfinished_run_alone_leaves_no_negative_number(tmp_path):
     after = Campaign(tmp_path / "b")
     after.run(judgement("same", "mine"), calls(5), judged=False)

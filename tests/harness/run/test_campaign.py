@@ -17,14 +17,14 @@ from wedgehog.harness.agents.missing import ProgramError
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.events.turn import DeadlineHit
-from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.judgement import Judgement, never_played
 from wedgehog.harness.record.store import read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import skip_reasons
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.exit_code import exit_code, never_played
+from wedgehog.harness.run.exit_code import exit_code
 from wedgehog.harness.run.plan import take_up
 from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.stored import judge_again, read_inputs, stored_agent
