@@ -173,7 +173,7 @@ class Limits(SpecPart):
 class AgentKeys(SpecPart):
     """All keys of a spec."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]*$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}$")]
     wire: Wire
     command: Argv | None = None
     callable: Annotated[str, AfterValidator(_function)] | None = None

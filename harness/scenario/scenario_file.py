@@ -42,6 +42,9 @@ class ScenarioFile:
 Judge = Callable[[str, Mapping[str, Any] | None], str]
 """Says what is wrong with an invariant and its parameters; empty if nothing is."""
 
+OF_CAMPAIGNS = frozenset({"bodies", "control"})
+"""Folders of a campaign beside those of its scenarios."""
+
 
 def load_scenario(path: Path, wrong: Judge | None = None) -> ScenarioFile:
     """Read a scenario; `wrong(invariant, parameters)` says what is wrong with an invariant. Errors: BadFileError."""
@@ -73,7 +76,11 @@ def _beside_it(document: Document, scenario: ScenarioKeys, wrong: Judge | None) 
             if wrong and (said := wrong(name, given)):
                 yield place, said
 
-    return found_in(scenario, (files, invariants))
+    def folders(scenario: ScenarioKeys) -> Iterator[tuple[DocumentPath, str]]:
+        if scenario.name in OF_CAMPAIGNS:
+            yield ("name",), f"expected another name: each campaign has a folder {scenario.name!r} of its own"
+
+    return found_in(scenario, (folders, files, invariants))
 
 
 def _asked(document: Document, scenario: ScenarioKeys) -> Iterator[tuple[DocumentPath, str, Mapping[str, Any] | None]]:

@@ -53,7 +53,7 @@ LinkName = Annotated[str, AfterValidator(_link)]
 class ScenarioKeys(ConfigModel):
     """All keys of a scenario file, each checked alone."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]{0,99}$")
     why: str = Field(min_length=1)
     tags: list[str] = []
     turns: list[TurnConfig] = Field(min_length=1)

@@ -195,9 +195,10 @@ def test_a_program_in_the_place_of_a_spec_is_told_apart(tmp_path: Path):
         load_spec(tmp_path / "agent.py")
 
 
-def test_a_name_that_could_leave_the_run_folder_is_refused(tmp_path: Path):
-    """Names become folders."""
-    assert "a.yaml:1: 'name'" in complaint(tmp_path, "name: ../x\nwire: anthropic\ncommand: [x]\n")
+@pytest.mark.parametrize("name", ["../x", "x" * 101])
+def test_a_name_that_could_be_no_folder_of_a_run_is_refused(tmp_path: Path, name: str):
+    """It would leave the folder of the campaign, or be too long for a file system."""
+    assert "a.yaml:1: 'name'" in complaint(tmp_path, f"name: {name}\nwire: anthropic\ncommand: [x]\n")
 
 
 def test_a_specimen_stands_for_every_row_of_its_fix_matrix(tmp_path: Path):

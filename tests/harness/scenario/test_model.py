@@ -143,6 +143,20 @@ def test_a_mistake_is_one_line_with_its_place_and_what_was_expected(file: Any, r
 
 
 @pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("control", "expected another name: each campaign has a folder 'control' of its own"),
+        ("bodies", "expected another name: each campaign has a folder 'bodies' of its own"),
+        ("s" * 101, "'name': expected text like ^[a-z0-9][a-z0-9-]{0,99}$"),
+    ],
+)
+def test_a_name_that_cannot_be_a_folder_of_a_campaign_is_refused(file: Any, name: str, said: str):
+    """The runs of a scenario `control` lay among the control runs; a long name broke the campaign when it began."""
+    assert said in complaint(file(head=HEAD.replace("a-story", name)))
+    load_scenario(file(head=HEAD.replace("a-story", f"a-{name}"[:100])))
+
+
+@pytest.mark.parametrize(
     ("fault", "said"),
     [
         ("at: {phase: body, byte: 3}, do: cut", "`phase: body` and `byte` are two places: write one of them"),
