@@ -115,7 +115,8 @@ class LivingSession(Session):
         try:
             if not self._ready:
                 self._ready = await self._until(owned, self._prepare(first=first))
-            self._forget(owned)
+            if self._ready:  # (else it has ended, and what it printed says why)
+                self._forget(owned)
             done = self._ready and await self._until(owned, self._exchange(text))
         except NotReadyError as bad:
             owned.kill()

@@ -210,6 +210,18 @@ async def test_a_process_that_ends_by_itself_in_a_turn_is_an_error_with_its_exit
         assert AGAIN[way] in (await session.say("m2 hello", first=False)).answer
 
 
+@pytest.mark.parametrize("way", ["lines", "tui"])
+async def test_the_last_words_of_a_process_that_ends_before_it_is_ready_are_kept(
+    spec_of: Callable[..., Any], place: Any, way: str
+):
+    """They say why it did not start; what is dropped before a turn is what an earlier turn said."""
+    code = 'import sys; sys.exit("no such session")'
+    async with open_agent(spec_of(code, **WAYS[way]), place) as session:
+        outcome = await session.say("m1 hello", first=True)
+    assert outcome.exit_code == 1
+    assert "no such session" in outcome.stderr + outcome.answer
+
+
 @every
 async def test_a_second_message_gets_a_second_process_which_ends_with_its_turn(
     spec_of: Callable[..., Any], place: Any, way: str
