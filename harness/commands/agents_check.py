@@ -20,7 +20,7 @@ from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.turn_outcome import outcome_of, surfaced_by_number
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.run.campaign_options import Options
@@ -71,10 +71,12 @@ def unknown_errors(history: History) -> Iterator[CheckFinding]:
     """Yield a pattern for `errors:` if no known pattern fits the agent's words about a refused key."""
     turn = history.turns[0]
     words = turn.end.answer.strip() if turn.end is not None else ""
-    if not words or outcome_of(turn, history).kind != "hidden":
+    hidden, by_number = (outcome_of(turn, history).kind == "hidden", surfaced_by_number(turn, history))
+    if not words or not (hidden or by_number):
         return
     first = words.splitlines()[0]
-    says = f"after a refused key it said {first[:SHOWN]!r}, and no pattern knows these words as an error"
+    known_by = "only its number shows that this is an error" if by_number else "no pattern knows these words as an error"
+    says = f"after a refused key it said {first[:SHOWN]!r}, and {known_by}"
     pattern = pattern_for(first).replace("'", "''")
     yield CheckFinding(False, f"{says}: if they name one, write `errors: ['{pattern}']`", optional=True)
 

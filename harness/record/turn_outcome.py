@@ -40,6 +40,7 @@ OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECA
 
 CUT_TEXT_CHARS = 12
 CUT_NONCE_CHARS = 6
+_WORDS_SAY = "the words say"
 IF_ITS_ERROR = (
     "(no stock pattern knows these words as an error: if they name one, add a pattern to `errors:` in the spec)"
 )
@@ -158,13 +159,24 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
         return TurnOutcome("surfaced", f"HTTP {end.status}: {short(end.error.strip() or end.answer.strip() or words)}")
     if history.run.error_at_path and end.error.strip():
         return TurnOutcome("surfaced", f"error: {short(end.error)}")
-    said = _unusual(f"{end.answer}\n{end.error}", history)
+    said = _error_place(turn, history)
     pattern = matching(said, history.run.error_patterns) or _status_in(said, turn)
     if pattern:
         script_blind = end.exit_code == 0 or end.status == 200
         remark = "a script cannot see this error: the exit code is 0" if end.exit_code == 0 else ""
-        return TurnOutcome("surfaced", f"the words say {pattern!r}", remark if script_blind else "")
+        return TurnOutcome("surfaced", f"{_WORDS_SAY} {pattern!r}", remark if script_blind else "")
     return None
+
+
+def surfaced_by_number(turn: Turn, history: History) -> bool:
+    """Whether nothing but the status of a refusal, in its words, shows that the turn ended in an error."""
+    shown = outcome_of(turn, history)
+    return shown.kind == "surfaced" and shown.how == f"{_WORDS_SAY} {_status_in(_error_place(turn, history), turn)}"
+
+
+def _error_place(turn: Turn, history: History) -> str:
+    end = turn.end
+    return "" if end is None else _unusual(f"{end.answer}\n{end.error}", history)
 
 
 def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
@@ -186,7 +198,7 @@ def _said_only(words: str, gone_wrong: str) -> str:
     if not words:
         return "no answer and no word of an error"
     if not gone_wrong:
-        return f"no call failed, and in the place of an answer it said only {short(words)}"
+        return f"no call failed, and in the place of an answer it said only {short(words)} {IF_ITS_ERROR}"
     return f"after {gone_wrong} it said only {short(words)} {IF_ITS_ERROR}"
 
 

@@ -329,6 +329,7 @@ except OSError:
     [
         ("I couldn't reach the language model: its server is not responding", "I couldn''t reach the language model"),
         ("Das Sprachmodell antwortet nicht. Bitte warten.", "Das Sprachmodell antwortet nicht"),
+        ("Lo siento, el servicio del modelo ha fallado (401).", "Lo siento"),  # its other errors may have no number
     ],
 )
 async def test_words_that_no_pattern_knows_as_an_error_are_proposed_for_the_spec(
