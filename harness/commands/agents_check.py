@@ -75,8 +75,8 @@ def unknown_errors(history: History) -> Iterator[CheckFinding]:
     if not words or not (hidden or by_number):
         return
     first = words.splitlines()[0]
-    known_by = "only its number shows that this is an error" if by_number else "no pattern knows these words as an error"
-    says = f"after a refused key it said {first[:SHOWN]!r}, and {known_by}"
+    known = "only its number shows that it is an error" if by_number else "no pattern knows these words as an error"
+    says = f"after a refused key it said {first[:SHOWN]!r}, and {known}"
     pattern = pattern_for(first).replace("'", "''")
     yield CheckFinding(False, f"{says}: if they name one, write `errors: ['{pattern}']`", optional=True)
 

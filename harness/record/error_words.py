@@ -20,6 +20,7 @@ STOCK_PATTERNS = (
     r"interrupted",
     r"incomplete",
     r"truncated",
+    r"max_(output_|completion_)?tokens",
     r"(HTTP|status)( code)? [45]\d\d",
 )
 """Each names a cause of an error; none matches an apology."""

@@ -48,8 +48,11 @@ class SourceNames:
         return None
 
     def function(self, file: Path, name: ast.expr) -> Function | None:
-        """The function that this expression stands for."""
+        """The function that this expression stands for; of an object, the project's one function of that name."""
         found = self._defined(file, name)
+        if found is None and isinstance(name, ast.Attribute):
+            named = [it for tree in self.trees.values() for it in functions(tree) if it.name == name.attr]
+            return named[0] if len(named) == 1 else None
         return next((it for it in functions(self.trees[found[0]]) if it.name == found[1]), None) if found else None
 
     def app_of(self, file: Path, call: ast.Call, makers: Mapping[str, str]) -> str:

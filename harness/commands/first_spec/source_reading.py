@@ -42,8 +42,13 @@ def likeliest(words: tuple[str, ...], found: set[str]) -> str:
 
 
 def with_session(path: str, parameter: re.Pattern[str], special: re.Pattern[str]) -> str:
-    """A route's path with `{session}` for parameters that name a session; empty if it has others."""
-    written = parameter.sub(lambda it: "{session}" if SESSION.search(it[1]) else it[0], path)
+    """A route's path with `{session}` for parameters that name a session (`/sessions/{id}`); empty if it has others."""
+
+    def names_one(it: re.Match[str]) -> bool:
+        before = it.string[: it.start()].rstrip("/").rpartition("/")[2]
+        return bool(SESSION.search(it[1]) or (it[1] in ("id", "name") and SESSION.search(before)))
+
+    written = parameter.sub(lambda it: "{session}" if names_one(it) else it[0], path)
     return "" if special.search(written.replace("{session}", "")) else written
 
 

@@ -43,7 +43,15 @@ def _reads_stdin(tree: ast.Module) -> bool:
             return True
         if isinstance(node, ast.While) and "sys.stdin.readline" in ast.unparse(node):
             return True
-    return False
+    return _reads_stdin_as_a_stream(tree)
+
+
+def _reads_stdin_as_a_stream(tree: ast.Module) -> bool:
+    """Whether it connects stdin to an asyncio stream, and reads lines of a stream in a loop."""
+    if not any(called_name(it) == "connect_read_pipe" and "sys.stdin" in ast.unparse(it) for it in calls(tree)):
+        return False
+    loops = (node for node in ast.walk(tree) if isinstance(node, ast.While | ast.AsyncFor))
+    return any(isinstance(it, ast.AsyncFor) or ".readline()" in ast.unparse(it) for it in loops)
 
 
 _OWN_PORT = re.compile(r"['\"]--port['\"]")

@@ -171,6 +171,7 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
         "[the reply was cut off; please ask again]",
         "(The connection dropped. Send your message again.)",
         "[truncated]",
+        "La respuesta del modelo no cabe (MAX_TOKENS).",
         "HTTP 503",
         "\x1b[1;31mError\x1b[0m: no route",
     ],

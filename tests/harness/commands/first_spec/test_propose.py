@@ -56,6 +56,25 @@ AT_ONCE = """
 for line in sys.stdin:
     print(json.dumps({"text": answer(json.loads(line)["prompt"])}), flush=True)
 """
+AS_A_STREAM = """
+async def serve():
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        asked = json.loads(line)
+        print(json.dumps({"reply": await model(asked["text"])}), flush=True)
+"""
+BY_METHODS = """
+class Desk:
+    async def post(self, request):
+        text = (await request.json())["text"]
+        return web.json_response({"reply": await self.turn(request.match_info["id"], text)})
+async def healthz(_): ...
+desk = Desk()
+app = web.Application()
+app.router.add_post("/v1/sessions/{id}/messages", desk.post)
+app.router.add_get("/healthz", healthz)
+web.run_app(app, port=int(os.environ["PORT"]))
+"""
 FASTAPI = """
 class Question(BaseModel):
     question: str
@@ -153,6 +172,8 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"agent__py": f"port = os.environ['PORT']\n{MAIN}"}, "command", "python agent.py {message}"),
         ({"loop__py": JSON_LINES}, "lines", "python loop.py"),
         ({"loop__py": AT_ONCE}, "lines", "python loop.py"),
+        ({"loop__py": AS_A_STREAM}, "lines", "python loop.py"),
+        ({"crew__py": f"import sys\nmain(sys.argv[1])\n{MAIN}", "util__py": ""}, "command", "python crew.py {message}"),
         ({"core__py": "def _hidden(message): ...\nasync def reply(message, *, key): ..."}, "callable", "core.py:reply"),
     ],
 )
@@ -170,6 +191,9 @@ def test_the_start_is_what_the_files_say(tmp_path: Path, files: dict[str, str], 
         {"notes__md": "app = FastAPI()"},
         {"core__py": "def reply(message): ...\nServer(8000).serve_forever()"},
         {"core__py": "def reply(message): ...\nwhile True: print(reply(input()))"},
+        {"core__py": f"import argparse, sys\np = argparse.ArgumentParser()\nmain(sys.argv[1])\n{MAIN}"},
+        {"a__py": f"import sys\nmain(sys.argv[1])\n{MAIN}", "b__py": f"import sys\nmain(sys.argv[1])\n{MAIN}"},
+        {"core__py": "async def serve():\n    while line := await reader.readline(): ask(json.loads(line)['text'])"},
     ],
 )
 def test_a_project_that_says_nothing_gets_no_start(tmp_path: Path, files: dict[str, str]):
@@ -241,6 +265,16 @@ def test_a_program_of_json_lines_shows_its_messages_and_answers(tmp_path: Path, 
         ),
         (BY_VARIABLE, {"ready": "/healthz", "url": "/ask", "body": {"text": "{message}"}, "answer": "json:reply"}),
         (AT_ANY_PATH, {"url": "/", "body": {"message": "{message}"}}),
+        (
+            BY_METHODS,
+            {
+                "ready": "/healthz",
+                "url": "/v1/sessions/{session}/messages",
+                "body": {"text": "{message}"},
+                "answer": "json:reply",
+            },
+        ),
+        (BY_METHODS + "\nclass Model:\n    def post(self, body): return 1", {}),  # which one is not known
     ],
 )
 def test_a_service_shows_where_it_takes_a_message(tmp_path: Path, code: str, talks: dict[str, object]):
