@@ -31,7 +31,14 @@ LONGEST = (
     *("/parity/test_tool_host", "/parity/pipes/test_faults", "/docs/test_tools_page", "/live/test_hosts"),
     *("/live/test_kills", "/live/test_run", "/commands/test_fuzz_in_virtual_time", "/live/", "/docs/test_tutorial"),
     *("/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/", "/commands/test_agents_check"),
-    *("/sim/test_determinism", "/run/test_campaign", "/run/test_cluster", "/properties/", "/search/", "/sdk/"),
+    *(
+        "/sim/test_determinism",
+        "/campaign/test_campaign",
+        "/campaign/test_cluster",
+        "/properties/",
+        "/search/",
+        "/sdk/",
+    ),
     *("/reports/test_page_in_browser", "/commands/test_cli", "/commands/test_pytest_plugin", "/docs/", "/sim/"),
 )
 """Parts of paths; the first part that fits is a test's place in the order."""

@@ -25,9 +25,9 @@ import genai_prices.decompose  # noqa: F401
 import rich._emoji_codes  # noqa: F401
 
 import wedgehog.harness.agents.process
+import wedgehog.harness.campaign.campaign
 import wedgehog.harness.network.toxiproxy.link
 import wedgehog.harness.network.toxiproxy.server
-import wedgehog.harness.run.campaign
 import wedgehog.reports.gate.baseline
 import wedgehog.reports.junit
 import wedgehog.reports.markdown

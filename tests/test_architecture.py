@@ -29,6 +29,7 @@ ROOMS = (
     "inject",
     "invariants",
     "run",
+    "campaign",
     "search",
     "testing",
     "commands",

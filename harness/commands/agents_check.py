@@ -13,6 +13,9 @@ from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.known_runtimes import known
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import Options
+from wedgehog.harness.campaign.selection import Entry, stock_folder
 from wedgehog.harness.commands.check_hints import noted, question, unended
 from wedgehog.harness.commands.console import CheckFinding, LineProgress
 from wedgehog.harness.commands.unended_lines import lines_hint, refused_unended
@@ -22,10 +25,7 @@ from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.turn_outcome import outcome_of, surfaced_by_number
 from wedgehog.harness.record.views import Call, ToolUse, Turn
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.control import ASKS_FOR_ITS_URL, RESULT_MARKS, ControlFacts
-from wedgehog.harness.run.selection import Entry, stock_folder
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 REFUSED = "key-refused.yaml"

@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Iterator
 
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.common_bound import DEADLINE
 from wedgehog.harness.commands.console import CheckFinding
 from wedgehog.harness.commands.unended_lines import lines_hint
 from wedgehog.harness.invariants.registry import find
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.run.common_bound import DEADLINE
 
 NOTE_AFTER_S = 10.0
 

@@ -69,7 +69,7 @@ def scenarios(
     plugin: PluginOption = None,
 ) -> None:
     """List scenarios and their reasons."""
-    from wedgehog.harness.run.selection import place_of, stock_folder
+    from wedgehog.harness.campaign.selection import place_of, stock_folder
     from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 
     with user_mistakes():

@@ -19,7 +19,7 @@ Named = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="A known ru
 def listed(context: typer.Context) -> None:
     """List the known runtimes and the stock specimens, unless a subcommand is given."""
     if context.invoked_subcommand is None:
-        from wedgehog.harness.run.selection import stock_folder
+        from wedgehog.harness.campaign.selection import stock_folder
 
         with user_mistakes():
             _runtimes(Stdout())
@@ -76,8 +76,8 @@ def check(
     """Play a text turn, a tool turn, a resume and a refused key; exit code 1 if a required feature is missing."""
     import asyncio
 
+    from wedgehog.harness.campaign.selection import named_agent
     from wedgehog.harness.commands.agents_check import check as look
-    from wedgehog.harness.run.selection import named_agent
 
     with user_mistakes():
         agent = named_agent(spec)
@@ -96,10 +96,10 @@ def timers(
     """Stall an agent in eleven ways; print its timers, how they are nested, and which have no effect."""
     import asyncio
 
+    from wedgehog.harness.campaign.options import usual_jobs
+    from wedgehog.harness.campaign.selection import named_agent
     from wedgehog.harness.commands.timers.chain import findings, lines
     from wedgehog.harness.commands.timers.take import ProbeOptions, take
-    from wedgehog.harness.run.campaign_options import usual_jobs
-    from wedgehog.harness.run.selection import named_agent
 
     with user_mistakes():
         agent = named_agent(spec)

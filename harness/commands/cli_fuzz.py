@@ -73,10 +73,10 @@ def fuzz(
 
     Exit code: 0 no failure, 1 a failure, 2 bad usage, 3 nothing could be decided.
     """
+    from wedgehog.harness.campaign.options import Options, usual_jobs
+    from wedgehog.harness.campaign.selection import named_agent
     from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions, budget_s, known_faults
-    from wedgehog.harness.run.campaign_options import Options, usual_jobs
     from wedgehog.harness.run.plugins import load_plugins
-    from wedgehog.harness.run.selection import named_agent
 
     with user_mistakes():
         load_plugins(plugin or ())

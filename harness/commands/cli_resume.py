@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from wedgehog.harness.run.campaign_options import Options
-    from wedgehog.harness.run.plan import Resumed
+    from wedgehog.harness.campaign.options import Options
+    from wedgehog.harness.campaign.plan import Resumed
 
 BESIDE = {"resume", "jobs", "against", "cluster", "as_json", "verbose", "quiet"}
 """The parameters of `run` that may stand beside `--resume`; the folder has all others."""
@@ -18,8 +18,8 @@ BESIDE = {"resume", "jobs", "against", "cluster", "as_json", "verbose", "quiet"}
 
 def taken_up(context: typer.Context, folder: Path, jobs: int) -> "tuple[Resumed, Options]":
     """The campaign in `folder` and its options. Errors: BadFileError, PluginError, ValueError."""
-    from wedgehog.harness.run.campaign_options import Options
-    from wedgehog.harness.run.plan import read_plan, take_up
+    from wedgehog.harness.campaign.options import Options
+    from wedgehog.harness.campaign.plan import read_plan, take_up
     from wedgehog.harness.run.plugins import load_plugins
 
     began = read_plan(folder.resolve())

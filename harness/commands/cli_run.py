@@ -30,11 +30,11 @@ from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.commands.watch import watch
 
 if TYPE_CHECKING:
+    from wedgehog.harness.campaign.campaign import Campaign
+    from wedgehog.harness.campaign.options import Options
+    from wedgehog.harness.campaign.plan import Resumed
+    from wedgehog.harness.campaign.selection import Entry, Wanted
     from wedgehog.harness.record.judgement import Judgement
-    from wedgehog.harness.run.campaign import Campaign
-    from wedgehog.harness.run.campaign_options import Options
-    from wedgehog.harness.run.plan import Resumed
-    from wedgehog.harness.run.selection import Entry, Wanted
     from wedgehog.reports.campaign_folder import StoredCampaign
     from wedgehog.reports.gate.baseline import Baseline
 
@@ -127,9 +127,9 @@ def run(
     or an agent that played no scenario.
     With --baseline: 0 nothing is worse, 1 a result is worse, 3 nothing is worse and a run is not decided.
     """
-    from wedgehog.harness.run.campaign_options import Options, usual_jobs
-    from wedgehog.harness.run.selection import Wanted, select
-    from wedgehog.harness.run.stored import failed_before
+    from wedgehog.harness.campaign.options import Options, usual_jobs
+    from wedgehog.harness.campaign.selection import Wanted, select
+    from wedgehog.harness.campaign.stored import failed_before
 
     if again_after_changes:
         watch((*(scenarios or ()), *(agent or ())), out)
@@ -163,7 +163,7 @@ def run(
 
 def _without_minutes(entries: "Sequence[Entry]", wanted: "Wanted") -> "list[Entry]":
     """The runs that a live campaign plays unasked; says which scenarios are left out."""
-    from wedgehog.harness.run.selection import without_minutes
+    from wedgehog.harness.campaign.selection import without_minutes
 
     kept, left = without_minutes(entries, wanted)
     if left:
@@ -207,8 +207,8 @@ def play_campaign(
 
 def _code(judgements: Sequence["Judgement"]) -> int:
     """The exit code of a campaign; names each agent that played nothing, because that is no pass."""
+    from wedgehog.harness.campaign.exit_code import UNCLEAR, exit_code
     from wedgehog.harness.record.judgement import never_played
-    from wedgehog.harness.run.exit_code import UNCLEAR, exit_code
 
     unplayed = never_played(judgements)
     for agent, reason in unplayed.items():
@@ -218,11 +218,11 @@ def _code(judgements: Sequence["Judgement"]) -> int:
 
 def _campaign(cluster: str | None) -> "Callable[..., Campaign]":
     """What plays the campaign: this process, or a cluster."""
-    from wedgehog.harness.run.campaign import Campaign
+    from wedgehog.harness.campaign.campaign import Campaign
 
     if cluster is None:
         return Campaign
-    from wedgehog.harness.run.cluster import ClusterCampaign
+    from wedgehog.harness.campaign.cluster import ClusterCampaign
 
     return partial(ClusterCampaign, cluster)
 
@@ -239,9 +239,9 @@ def check(
 
     The reports are written again too. The exit codes are those of `run`.
     """
+    from wedgehog.harness.campaign.exit_code import UNCLEAR, exit_code
+    from wedgehog.harness.campaign.stored import judge_all
     from wedgehog.harness.record.store import check_run_folder, run_folders
-    from wedgehog.harness.run.exit_code import UNCLEAR, exit_code
-    from wedgehog.harness.run.stored import judge_all
     from wedgehog.reports.facts import refresh_facts
 
     with user_mistakes():
@@ -277,8 +277,8 @@ def replay(
 
     With the same scenario, agent and seed.
     """
-    from wedgehog.harness.run.campaign_options import Options
-    from wedgehog.harness.run.stored import stored_entry
+    from wedgehog.harness.campaign.options import Options
+    from wedgehog.harness.campaign.stored import stored_entry
 
     with user_mistakes():
         entry, seed = stored_entry(folder)

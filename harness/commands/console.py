@@ -114,9 +114,9 @@ def user_mistakes() -> Iterator[None]:
 
 def _other_mistakes() -> tuple[type[Exception], ...]:
     """Other mistakes of the user. Their modules are imported only after an error, so that a start stays fast."""
+    from wedgehog.harness.campaign.selection import UsageError
     from wedgehog.harness.network.base import NetworkError
     from wedgehog.harness.run.plugins import PluginError
-    from wedgehog.harness.run.selection import UsageError
     from wedgehog.harness.scenario.document import BadFileError
 
     return BadFileError, UsageError, NetworkError, PluginError

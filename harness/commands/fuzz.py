@@ -11,14 +11,14 @@ from rich.status import Status
 
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import NoProgress, Options
+from wedgehog.harness.campaign.plan import World
 from wedgehog.harness.commands.fuzz_report import FuzzReport
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.store import safe_name
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import NoProgress, Options
-from wedgehog.harness.run.plan import World
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.corpus import Corpus, Finding

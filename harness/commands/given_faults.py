@@ -13,9 +13,9 @@ import yaml
 from rich.console import Console
 
 from wedgehog.harness.agents.spec import AgentSpec, load_spec
+from wedgehog.harness.campaign.options import Options
+from wedgehog.harness.campaign.selection import Entry, check_invariant
 from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions
-from wedgehog.harness.run.campaign_options import Options
-from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.search.corpus import Finding
 

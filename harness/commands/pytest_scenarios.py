@@ -9,14 +9,14 @@ import pytest
 import yaml
 
 from wedgehog.harness.agents.spec import AgentSpec, variants
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import NoProgress, OpenCampaign, Options
+from wedgehog.harness.campaign.selection import Entry, UsageError, check_invariant, named_agent, place_of
 from wedgehog.harness.commands.loop_thread import LoopThread
 from wedgehog.harness.commands.pytest_plugin import agents_of
 from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import read_run
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import NoProgress, OpenCampaign, Options
-from wedgehog.harness.run.selection import Entry, UsageError, check_invariant, named_agent, place_of
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 from wedgehog.reports.timeline import timeline

@@ -1,1 +1,1 @@
-"""One run from start to verdict, and campaigns of many runs."""
+"""One run from start to verdict."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import yaml
 
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.selection import Entry, check_invariant
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.ledger import played_ledger
@@ -17,7 +18,6 @@ from wedgehog.harness.record.store import read_run
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.judge import CONSEQUENCES
-from wedgehog.harness.run.selection import Entry, check_invariant
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.search.scripts import Drawn
 

@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import Options
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.commands.console import LineProgress
 from wedgehog.harness.record.events.run import CpuWaitSeen
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import Options
-from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.sandbox.run_queue import RunQueue
 from wedgehog.harness.scenario.scenario_file import load_scenario
 

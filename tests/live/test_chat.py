@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.campaign.selection import stock_folder
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.history import read
-from wedgehog.harness.run.selection import stock_folder
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 
 STORIES = {"chat-reply-upload-stalls": ["poll", "send"], "chat-poll-trickles": ["poll", "poll", "send"]}

@@ -38,9 +38,9 @@ import asyncio, json, os, signal, sys
 from dataclasses import replace
 from pathlib import Path
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.run.campaign_options import NoProgress, Options
-from wedgehog.harness.run.cluster import ClusterCampaign
-from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.campaign.options import NoProgress, Options
+from wedgehog.harness.campaign.cluster import ClusterCampaign
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 def servers():

@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.campaign.selection import stock_folder
 from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AgentKilled, StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.run.selection import stock_folder
 
 KILLS = int(os.environ.get("WEDGEHOG_KILLS", "10"))
 TRIES = 3

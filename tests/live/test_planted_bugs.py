@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import NoProgress, Options
+from wedgehog.harness.campaign.plan import World
+from wedgehog.harness.campaign.selection import Entry, stock_folder
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import NoProgress, Options
-from wedgehog.harness.run.plan import World
-from wedgehog.harness.run.selection import Entry, stock_folder
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.scenario.scenario_file import load_scenario
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.campaign.selection import stock_folder
 from wedgehog.harness.record.history import read
-from wedgehog.harness.run.selection import stock_folder
 from wedgehog.reports.rows import COLUMNS
 
 STORY = "continuation-fin-mid-body"

@@ -2,10 +2,10 @@
 
 import pytest
 
+from wedgehog.harness.campaign.selection import Wanted, check_invariant, select, stock_folder
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply.other_answers import StatusReply
 from wedgehog.harness.invariants import find
-from wedgehog.harness.run.selection import Wanted, check_invariant, select, stock_folder
 from wedgehog.harness.run.skip_reasons import MINUTES
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from wedgehog.harness.run.selection import Entry, Wanted, select
+from wedgehog.harness.campaign.selection import Entry, Wanted, select
 from wedgehog.harness.scenario.model import Scenario
 
 MOST_RUNS = 90

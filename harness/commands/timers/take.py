@@ -19,6 +19,9 @@ from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Sess
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import AgentSpec, renamed
 from wedgehog.harness.agents.spec_keys import Limits, Timeout
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import Options
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.commands.timers.chain import Measured
 from wedgehog.harness.commands.timers.taken import CONNECT, PROBES, Probe, Taken, TimedAttempt, Turned, taken
 from wedgehog.harness.network.choose import Mode
@@ -29,10 +32,7 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import safe_name
 from wedgehog.harness.record.turn_outcome import OutcomeKind
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.runner import CANARY
-from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.sandbox.cleanup import carrying, end_all
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 from wedgehog.harness.scenario.scenario_file import load_scenario

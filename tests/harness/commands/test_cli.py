@@ -12,11 +12,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import MOST_JOBS
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import MOST_JOBS
 
 Wedgehog = Callable[..., Result]
 STORY = {"name": "well", "why": "It goes well.", "turns": [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}]}

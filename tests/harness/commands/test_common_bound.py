@@ -11,10 +11,10 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.campaign.common_bound import CommonBound, common_bound_of
+from wedgehog.harness.campaign.selection import Wanted, select
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.run.common_bound import CommonBound, common_bound_of
-from wedgehog.harness.run.selection import Wanted, select
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.testing import HistoryBuilder

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from rich.console import Console
 
+from wedgehog.harness.campaign.options import Options
+from wedgehog.harness.campaign.selection import named_agent
 from wedgehog.harness.commands import fuzz
-from wedgehog.harness.run.campaign_options import Options
-from wedgehog.harness.run.selection import named_agent
 
 Wedgehog = Callable[..., "CompletedProcess[str]"]
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from wedgehog.harness.campaign.campaign import Campaign
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.commands.project_defaults import project_defaults
-from wedgehog.harness.run.campaign import Campaign
 from wedgehog.harness.scenario.document import BadFileError
 
 SPEC = "name: mine\nwire: anthropic\ncommand: ['{python}', '-c', '0', '{message}']\n"

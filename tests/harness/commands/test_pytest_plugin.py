@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from wedgehog.harness.campaign.options import Options
 from wedgehog.harness.commands.fuzz import FuzzOptions
-from wedgehog.harness.run.campaign_options import Options
 
 pytest_plugins = ["pytester"]
 

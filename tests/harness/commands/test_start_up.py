@@ -21,7 +21,7 @@ def imported(code: str) -> set[str]:
 
 def test_a_campaign_starts_without_what_only_some_runs_need():
     """An HTTP client or server is imported where an agent, a service or Toxiproxy needs it."""
-    assert not imported("import wedgehog.harness.run.campaign") & set(DEAR)
+    assert not imported("import wedgehog.harness.campaign.campaign") & set(DEAR)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ for words in {COMMANDS}:
 def test_serving_searching_and_judging_again_start_without_a_dear_package():
     """None of these commands needs an HTTP library, a table library or Hypothesis."""
     commands = "wedgehog.harness.commands.serve, wedgehog.harness.commands.fuzz"
-    judging = "wedgehog.harness.run.stored, wedgehog.reports.facts, wedgehog.reports.terminal"
+    judging = "wedgehog.harness.campaign.stored, wedgehog.reports.facts, wedgehog.reports.terminal"
     assert not imported(f"import {commands}, {judging}") & {*DEAR, "acp", "urllib3"}
 
 
@@ -85,7 +85,7 @@ def test_the_worker_of_the_simulated_world_starts_without_the_command_line():
 
 def test_a_list_of_runs_starts_without_what_plays_them():
     """`run --dry-run` needs the options of a campaign, and neither its provider nor the simulated world."""
-    modules = imported("import wedgehog.harness.run.campaign_options")
+    modules = imported("import wedgehog.harness.campaign.options")
     assert not modules & {*DEAR, "wedgehog.fake_llm.server", "wedgehog.harness.sim.world"}
 
 

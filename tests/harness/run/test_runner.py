@@ -12,6 +12,7 @@ import yaml
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import AgentSpec, load_spec
+from wedgehog.harness.campaign.selection import stock_folder
 from wedgehog.harness.invariants import check
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.clock import WallClock
@@ -27,7 +28,6 @@ from wedgehog.harness.run.job import TURN_S, Job
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.messages import RunTokens, faster
 from wedgehog.harness.run.runner import run
-from wedgehog.harness.run.selection import stock_folder
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.reply import Text, ToolCall
+from wedgehog.harness.campaign.selection import check_invariant
 from wedgehog.harness.faults.base import parse_fault
-from wedgehog.harness.run.selection import check_invariant
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.expect import FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_plan import ALWAYS

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from wedgehog.harness.campaign.selection import named_agent
 from wedgehog.harness.record.events.base import Event, from_json
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.selection import named_agent
 from wedgehog.harness.search.in_one_process import InOneProcess, UnwrittenRun
 from wedgehog.harness.sim.world import SimWorld
 

@@ -12,10 +12,10 @@ import yaml
 from pydantic import ValidationError
 from rich.console import Console
 
+from wedgehog.harness.campaign.options import Options
+from wedgehog.harness.campaign.selection import check_invariant
 from wedgehog.harness.commands.fuzz import Fuzz, FuzzOptions
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.run.campaign_options import Options
-from wedgehog.harness.run.selection import check_invariant
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario

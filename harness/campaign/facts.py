@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.record.ledger import price_table_date
-from wedgehog.harness.run.selection import Entry
 
 
 def wedgehog_version() -> str:

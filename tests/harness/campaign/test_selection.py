@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from wedgehog.harness.run import known_failures
-from wedgehog.harness.run.selection import (
+from wedgehog.harness.campaign import known_failures
+from wedgehog.harness.campaign.selection import (
     UsageError,
     Wanted,
     check_invariant,

@@ -16,18 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.cluster_worker import (
+    RemoteResult,
+    RemoteRun,
+    close_worker_network,
+    play_remote_run,
+    unpack,
+)
+from wedgehog.harness.campaign.common_bound import CommonBound
+from wedgehog.harness.campaign.facts import wedgehog_version
+from wedgehog.harness.campaign.options import Options, Progress
+from wedgehog.harness.campaign.plan import Resumed, cells_of
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.judgement import Judgement, write_judgement
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_facts import wedgehog_version
-from wedgehog.harness.run.campaign_options import Options, Progress
-from wedgehog.harness.run.cluster_worker import RemoteResult, RemoteRun, close_worker_network, play_remote_run, unpack
-from wedgehog.harness.run.common_bound import CommonBound
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.plan import Resumed, cells_of
 from wedgehog.harness.run.plugins import absolute
-from wedgehog.harness.run.selection import Entry
 
 MISSING = "--cluster needs Dask: pip install 'wedgehog[dask]'"
 WORKERS_LOST = 5

@@ -17,13 +17,13 @@ import yaml
 from typer.testing import CliRunner
 
 from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import NoProgress, Options
+from wedgehog.harness.campaign.plan import take_up
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import run_folders
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import NoProgress, Options
-from wedgehog.harness.run.plan import take_up
-from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.reports.campaign_folder import load
 
@@ -321,9 +321,9 @@ import asyncio, sys
 from dataclasses import replace
 from pathlib import Path
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import NoProgress, Options
-from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.options import NoProgress, Options
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 class Says(NoProgress):

@@ -17,28 +17,28 @@ from wedgehog.harness.agents.missing import check_agents
 from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.warm_hosts import WarmHosts
+from wedgehog.harness.campaign.common_bound import CommonBound, common_bound_of
+from wedgehog.harness.campaign.exit_code import FAILED, exit_code
+from wedgehog.harness.campaign.facts import facts, of_scenarios, wedgehog_version
+from wedgehog.harness.campaign.files import CampaignFiles
+from wedgehog.harness.campaign.options import FirstFailureError, OpenCampaign, Options, Progress
+from wedgehog.harness.campaign.plan import Plan, Resumed, ResumeError, cells_of, key
+from wedgehog.harness.campaign.selection import Entry
+from wedgehog.harness.campaign.stored import keep_control, keep_inputs, kept_control
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import BODIES, CampaignStore, RunStore
-from wedgehog.harness.run.campaign_facts import facts, of_scenarios, wedgehog_version
-from wedgehog.harness.run.campaign_files import CampaignFiles
-from wedgehog.harness.run.campaign_options import FirstFailureError, OpenCampaign, Options, Progress
-from wedgehog.harness.run.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.run.control import ControlFacts, control_scenario
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
-from wedgehog.harness.run.exit_code import FAILED, exit_code
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
-from wedgehog.harness.run.plan import Plan, Resumed, ResumeError, cells_of, key
 from wedgehog.harness.run.plugins import absolute, hashed, plugin_words
 from wedgehog.harness.run.runner import run
-from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import FIRST_TURN_ONLY, as_far_as, why_not_here, why_skipped
-from wedgehog.harness.run.stored import keep_control, keep_inputs, kept_control
 from wedgehog.harness.run.unplayed import unplayed
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors

@@ -15,17 +15,17 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.agents.programs import changed, programs_of
+from wedgehog.harness.campaign.facts import wedgehog_version
+from wedgehog.harness.campaign.files import CampaignFiles
+from wedgehog.harness.campaign.selection import Entry, check_invariant
+from wedgehog.harness.campaign.stored import stored_agent
 from wedgehog.harness.network.base import NetworkName
 from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.files import write_whole
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import CampaignStore, read_run
 from wedgehog.harness.record.verdict import Level
-from wedgehog.harness.run.campaign_facts import wedgehog_version
-from wedgehog.harness.run.campaign_files import CampaignFiles
 from wedgehog.harness.run.plugins import hashed
-from wedgehog.harness.run.selection import Entry, check_invariant
-from wedgehog.harness.run.stored import stored_agent
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.scenario_file import load_scenario
 

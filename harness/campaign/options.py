@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.plan import World
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.run.plan import World
-from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.sandbox.run_queue import processors
 
 if TYPE_CHECKING:

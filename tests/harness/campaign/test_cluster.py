@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.campaign.cluster import ClusterCampaign, ClusterError, check_address
+from wedgehog.harness.campaign.cluster_worker import pack, unpack
+from wedgehog.harness.campaign.options import NoProgress, Options
 from wedgehog.harness.record.store import read_run, run_folders
-from wedgehog.harness.run.campaign_options import NoProgress, Options
-from wedgehog.harness.run.cluster import ClusterCampaign, ClusterError, check_address
-from wedgehog.harness.run.cluster_worker import pack, unpack
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
 """Not imported when tests are collected: that takes a quarter of a second, and each worker collects all tests."""
@@ -37,9 +37,9 @@ import asyncio, os, signal, sys
 from dataclasses import replace
 from pathlib import Path
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.run.campaign_options import NoProgress, Options
-from wedgehog.harness.run.cluster import ClusterCampaign
-from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.campaign.options import NoProgress, Options
+from wedgehog.harness.campaign.cluster import ClusterCampaign
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 class Kills(NoProgress):

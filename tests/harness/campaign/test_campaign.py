@@ -15,19 +15,19 @@ import yaml
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.missing import ProgramError
 from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.exit_code import exit_code
+from wedgehog.harness.campaign.options import Options
+from wedgehog.harness.campaign.plan import take_up
+from wedgehog.harness.campaign.selection import Entry
+from wedgehog.harness.campaign.stored import judge_again, read_inputs, stored_agent
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.events.turn import DeadlineHit
 from wedgehog.harness.record.judgement import Judgement, never_played
 from wedgehog.harness.record.store import read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import skip_reasons
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_options import Options
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.exit_code import exit_code
-from wedgehog.harness.run.plan import take_up
-from wedgehog.harness.run.selection import Entry
-from wedgehog.harness.run.stored import judge_again, read_inputs, stored_agent
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.reports.facts import facts_of, keep_facts, kept_facts
 
@@ -167,7 +167,7 @@ async def test_what_an_agent_lacks_ends_a_campaign_before_a_network_is_fetched_f
         raise AssertionError("a network was opened")
         yield
 
-    monkeypatch.setattr("wedgehog.harness.run.campaign.choose_network", choose)
+    monkeypatch.setattr("wedgehog.harness.campaign.campaign.choose_network", choose)
     gone = entry({"name": "gone", "command": ["no-such-program", "{message}"]})
     monkeypatch.setenv("PATH", "/usr/bin")
     campaign = Campaign((entry(), gone), Options(tmp_path / "runs", "toxiproxy"), Quiet(), lambda line: None)
@@ -200,7 +200,7 @@ async def test_processors_that_do_not_suffice_are_told_once(
 ):
     """By what the control runs waited for them."""
     monkeypatch.setattr(
-        "wedgehog.harness.run.campaign.busy", lambda history: "of 2.0 s it waited 1.0 s for a processor"
+        "wedgehog.harness.campaign.campaign.busy", lambda history: "of 2.0 s it waited 1.0 s for a processor"
     )
     entries, said = [entry(agent={"name": name}) for name in ("one", "two")], list[str]()
     campaign = Campaign(entries, Options(tmp_path / "runs", "embedded", jobs=3), Quiet(), said.append)
@@ -212,9 +212,7 @@ async def test_processors_that_do_not_suffice_are_told_once(
 def test_there_is_a_run_for_each_processor_unless_somebody_says_so(monkeypatch: pytest.MonkeyPatch):
     """Many of them would keep the harness itself busy."""
     for processors, jobs in ((1, 1), (2, 2), (64, 6)):
-        monkeypatch.setattr(
-            "wedgehog.harness.run.campaign_options.processors", lambda processors=processors: processors
-        )
+        monkeypatch.setattr("wedgehog.harness.campaign.options.processors", lambda processors=processors: processors)
         assert Options(Path()).jobs == jobs
 
 
@@ -231,7 +229,7 @@ async def test_a_run_that_a_busy_machine_left_undecided_is_played_once_more(
         verdicts = (undecided,) if status == "inconclusive" else ()
         return Judgement(scenario.name, "mine", "embedded", status, verdicts=verdicts)
 
-    monkeypatch.setattr("wedgehog.harness.run.campaign.judge", judged)
+    monkeypatch.setattr("wedgehog.harness.campaign.campaign.judge", judged)
     campaign, progress = await played(tmp_path / "runs", entry(), entry(name="other"))
     begun = [what for word, what in progress.lines if word == "begins" and not what.startswith("control")]
     assert sorted(begun[:2]) == ["other x mine", "well x mine"] and begun[2:] == ["well x mine"]
@@ -518,7 +516,7 @@ def test_an_agent_that_its_spec_no_longer_has_is_one_line(tmp_path: Path):
 
 def test_what_the_control_showed_survives_its_way_through_json(tmp_path: Path):
     """Sets and the main shape too: a refusal that it excused is still excused."""
-    from wedgehog.harness.run.stored import _CONTROL
+    from wedgehog.harness.campaign.stored import _CONTROL
 
     shape = {"tools": ["b", "a"], "system": "s", "structured": True}
     data = {"passed": True, "tools": ["a"], "refusals": ["bad"], "shape": shape, "start_up_s": 0.5}

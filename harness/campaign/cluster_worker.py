@@ -19,18 +19,18 @@ from typing import Any
 
 from wedgehog.harness.agents.backend_links import BackendError, check_backends
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.common_bound import CommonBound
+from wedgehog.harness.campaign.facts import wedgehog_version
+from wedgehog.harness.campaign.options import NoProgress, OpenCampaign, Options
+from wedgehog.harness.campaign.plan import PlannedCell, World
+from wedgehog.harness.campaign.selection import Entry
+from wedgehog.harness.campaign.stored import keep_control
 from wedgehog.harness.network.base import Network, NetworkName
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import BODIES
-from wedgehog.harness.run.campaign import Campaign
-from wedgehog.harness.run.campaign_facts import wedgehog_version
-from wedgehog.harness.run.campaign_options import NoProgress, OpenCampaign, Options
-from wedgehog.harness.run.common_bound import CommonBound
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.plan import PlannedCell, World
 from wedgehog.harness.run.plugins import load_plugins
-from wedgehog.harness.run.selection import Entry
-from wedgehog.harness.run.stored import keep_control
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 
 JUDGED = "verdicts.json"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from wedgehog.harness.run.selection import Entry
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.scenario.scenario_file import ScenarioFile
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
+from wedgehog.harness.campaign.known_failures import check_known
 from wedgehog.harness.invariants import InvariantError, find
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.verdict import Level
-from wedgehog.harness.run.known_failures import check_known
 from wedgehog.harness.run.skip_reasons import MINUTES
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario

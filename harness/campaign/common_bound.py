@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.invariants import check
 from wedgehog.harness.invariants.registry import find
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.run.selection import Entry
 from wedgehog.harness.scenario.model import Scenario
 
 DEADLINE = "turn_deadline"
