@@ -37,7 +37,9 @@ _CONNECTION = (
     r"connect|network|internet|\boffline|reach|refused|reset|\be(conn|pipe|of)|socket|\bhost|\bdns\b|resolv|lookup|"
     r"getaddrinfo|\baddress|\bport\b|certificate|\btls\b|\bssl\b|handshake|protocol|proxy|unavailable|\bdown\b|closed|"
     r"broken|interrupt|terminat|prematur|incomplete|\bcut\b|stream|respon[ds]|silen|stall|\bidle|\bhang|\bhung|stuck|"
-    r"too long|fetch|sending|transport|(\bno|not|n't|never|without) (\w+ )?(answer|reply|replied)"
+    r"too (long|slow)|took longer|\bwait(ed|ing)\b|fetch|sending|transport|"
+    r"(\bno|not|n't|never|without|nothing) (\w+ )?(answer|reply|replied|words?|data|bytes?|events?|chunks?|tokens?|"
+    r"came|arrived?|received?)\b|\b(nothing|heard) (\w+ )?(from|for)\b"
 )
 _OWN_TIMER = r"time.?out|timed out|deadline|did not (answer|respond)|no (answer|response)"
 _ENGLISH = (

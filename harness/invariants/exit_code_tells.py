@@ -15,7 +15,8 @@ def exit_code_tells(history: History) -> Iterator[Verdict]:
     """The exit code (of a command) or status (of a service) is 0 or 200 exactly if the message was answered.
 
     A script or a pipeline reads only this. An error with exit code 0 counts there as success. Judged in turns that end
-    by themselves with an answer or an error that a person can see.
+    by themselves with an answer or an error that a person can see. If the last reply broke off after all its words, an
+    agent that streams cannot know that they were all: it may call its turn an error.
 
     Fix: Exit with a code above 0, or answer with a status of 400 or more, if the turn ended in an error; exit with
     0 only after an answer.
@@ -26,6 +27,10 @@ def exit_code_tells(history: History) -> Iterator[Verdict]:
             continue
         fits = passed(because=f"{turn}: its exit code or status fits its outcome")
         yield fail(f"{turn}: {says}", ends(turn)) if says else fits
+
+
+def _broke_off(turn: Turn) -> bool:
+    return bool(turn.main_calls) and not turn.main_calls[-1].ok
 
 
 def _wrong(turn: Turn, kind: str) -> str | None:
@@ -40,5 +45,5 @@ def _wrong(turn: Turn, kind: str) -> str | None:
     else:
         return None
     if kind == "answered":
-        return "" if fine else f"the message was answered, with {shown}"
+        return "" if fine or _broke_off(turn) else f"the message was answered, with {shown}"
     return f"the message was not answered, and a script reads {shown}" if fine else ""

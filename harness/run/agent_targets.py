@@ -20,7 +20,7 @@ from wedgehog.harness.inject.targets import ProcessTargets, SessionFileTargets
 from wedgehog.harness.record.by_session import turn_of
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import Note, SessionKept, SessionPlanted
-from wedgehog.harness.record.events.turn import MAIN_SESSION, SessionSaved
+from wedgehog.harness.record.events.turn import MAIN_SESSION, SessionSaved, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.sandbox.process_info import tree_of
@@ -161,13 +161,16 @@ class SessionFiles(SessionFileTargets):
         """Copy each file of the turn's session; with `tear`, what is left of the youngest one.
 
         Returns whether all that could be done. A database, and a file that the agent replaces whole, stay as they are:
-        no crash tears them. One that may be another session's is not torn.
+        no crash tears them. One that may be another session's is not torn, nor is a file without a message beside one
+        that has some: half of a pid in a lock file would be another process.
         """
         self.look()
         mine = self._place_of(turn)
         files = self._files(mine)
         others = {file for place in self._places() if place is not mine for file in self._files(place)}
-        torn = torn_of([file for file in files if file not in self._replaced | others]) if tear else None
+        spoken = {file for file in files if self._has_a_message(file)}
+        whole_ones = self._replaced | others | ({*files} - spoken if spoken else set())
+        torn = torn_of([file for file in files if file not in whole_ones]) if tear else None
         whole = self._why_never_torn(files) if tear and torn is None else ""
         if whole:
             self.history.add(Note(what=whole))
@@ -176,6 +179,12 @@ class SessionFiles(SessionFileTargets):
             with suppress(OSError):
                 self._save(turn, file, torn=file == torn)
         return torn is not None or bool(whole) or not tear
+
+    def _has_a_message(self, file: Path) -> bool:
+        with suppress(OSError):
+            data = file.read_bytes()
+            return any(it.marker.encode() in data for it in self.history.of(StimulusGiven) if it.marker)
+        return False
 
     def _why_never_torn(self, files: Sequence[Path]) -> str:
         if self._replaced:

@@ -174,6 +174,10 @@ def test_an_error_that_names_nothing_of_a_failed_connection_is_red(how: str, wor
         "The model did not answer",
         "Failed: got no reply from the model",
         "The model is not responding. Please try again.",
+        "error: no word from the provider for 3 s",
+        "Error: nothing came for 30 s, giving up",
+        "Error: received no data for 60 seconds",
+        "Failed: the model was too slow",
         "Are you offline? The request failed",
     ],
 )

@@ -391,6 +391,16 @@ def test_an_exit_code_says_whether_the_message_was_answered(answered: bool, code
     assert check("exit_code_tells", tell.seal()).status == status
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_words_whose_stream_broke_off_behind_them_may_end_in_either_exit_code(code: int):
+    """The user read all of them; the agent cannot know that no more would have come."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), "A hedgehog.")
+    tell.end(exit_code=code, stderr="[the connection broke: what you read may be incomplete]")
+    assert check("exit_code_tells", tell.seal()).status == "pass"
+
+
 @pytest.mark.parametrize(("frozen", "status"), [(True, "pass"), (False, "fail")])
 def test_a_reply_that_came_while_the_agent_stood_still_may_be_asked_for_again(frozen: bool, status: str):
     """Its timer and its reply are both due when it wakes up, and the timer may win."""

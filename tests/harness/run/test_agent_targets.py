@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.run import Note
-from wedgehog.harness.record.events.turn import SessionSaved
+from wedgehog.harness.record.events.turn import SessionSaved, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.agent_targets import A_DATABASE, NEVER_TORN, SessionFiles, torn_of
 
@@ -78,6 +78,18 @@ def test_a_file_that_is_replaced_whole_is_never_torn(watch: Any, place: AgentCon
     (place.session_dir / "log.jsonl").write_text('{"turn": 2}\n')
     assert it.save(2, tear=True) and (place.session_dir / "log.jsonl").read_text() == '{"tur'
     assert file.read_text() == '{"turn": 2}' and len([*it.history.of(Note)]) == 1
+
+
+def test_a_lock_beside_the_session_is_never_torn(watch: Any, place: AgentContext):
+    """It holds no message; half of its pid is the pid of another process, which may live for ever."""
+    it = watch()
+    it.history.add(StimulusGiven(turn=1, stimulus="user", marker="mq7", nonce="n", text="mq7 Hello"))
+    log, lock = place.session_dir / "a.jsonl", place.session_dir / "a.jsonl.lock"
+    log.write_text('{"user": "mq7 Hello"}\n')
+    lock.write_text("370")
+    os.utime(log, (1, 1))
+    assert it.save(1, tear=True)
+    assert (log.read_text(), lock.read_text()) == ('{"user": "', "370")
 
 
 def test_a_database_is_never_torn(watch: Any, place: AgentContext):
