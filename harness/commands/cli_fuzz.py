@@ -65,6 +65,9 @@ def fuzz(
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the search.")] = 0,
     *,
+    live: Annotated[
+        bool, typer.Option("--live", help="Play each failure that is found in virtual time live too.")
+    ] = False,
     plugin: PluginOption = None,
 ) -> None:
     """Search for scenarios that break an agent.
@@ -85,7 +88,7 @@ def fuzz(
         agents = tuple(map(named_agent, agent))
         lasts_s = budget_s(budget or ("1h" if most else "60s"))
         more = known_faults(also or ())
-        asked = FuzzOptions(agents, tuple(agent), lasts_s, into, worst, again, world, jobs, most, more)
+        asked = FuzzOptions(agents, tuple(agent), lasts_s, into, worst, again, world, jobs, most, more, live)
         words = shlex.join(["wedgehog", *sys.argv[1:]])
         search = Fuzz(asked, Options(out, network, jobs or 2 * usual_jobs(), seed, words, tuple(plugin or ())), err)
         interrupted = run_until_stopped(search.run(), "interrupted; what was found is saved")

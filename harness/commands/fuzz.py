@@ -14,7 +14,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.campaign.campaign import Campaign
 from wedgehog.harness.campaign.options import NoProgress, Options
 from wedgehog.harness.campaign.plan import World
-from wedgehog.harness.commands.fuzz_report import FuzzReport
+from wedgehog.harness.commands.fuzz_report import FuzzReport, alike_findings
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.expectation import did_you_mean
@@ -52,6 +52,8 @@ class FuzzOptions:
     """How many scenarios are drawn at most, in virtual time."""
     also: tuple[str, ...] = ()
     """Faults to draw that only gateways show."""
+    live: bool = False
+    """Whether each failure that was found in virtual time is played live too."""
 
 
 class _NotInVirtualTimeError(Exception):
@@ -117,6 +119,8 @@ class Fuzz:
             watcher.say(f"searching live: {why}")
         if self.search is None:
             await self._search("live", watcher, ends_s)
+        elif self.asked.live:
+            await self._play_live(self.search.result.findings, watcher)
 
     async def _why_not_simulated(self, watcher: LiveLine, ends_s: float) -> str:
         """Search in virtual time, or say why that is not possible."""
@@ -165,6 +169,19 @@ class Fuzz:
                 objective=self.asked.objective,
             )
             await self.search.run(self._jobs(world))
+
+    async def _play_live(self, findings: Sequence[Finding], watcher: LiveLine) -> None:
+        """Play the smallest scenario of each failure live, as `wedgehog run` does, and keep what came of it."""
+        smallest = [alike[0] for alike in alike_findings(findings)]
+        if not smallest:
+            return
+        campaign = Campaign([], replace(self.options, world="live", seed=RUN_SEED), NoProgress(), watcher.say)
+        async with campaign.opened(self.asked.agents) as opened:
+            player = Player(opened.play, self.asked.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
+            for number, finding in enumerate(smallest, 1):
+                watcher.tries(f"live, {number} of {len(smallest)}: {finding.path.stem}")
+                played = await player.play({**finding.document, "name": finding.path.stem})
+                finding.live = finding.shown_live(played)
 
     def campaign_options(self, world: World) -> Options:
         """How the scenarios are played; with an objective no turn is stopped before its time.

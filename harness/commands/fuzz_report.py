@@ -36,7 +36,7 @@ class FuzzReport:
         yield from self._greatest(found)
         if not found.findings:
             yield "no failure found"
-        for alike in _alike(found.findings):
+        for alike in alike_findings(found.findings):
             yield ""
             yield from self._finding(alike[0])
             for other in alike[1:]:
@@ -59,7 +59,8 @@ class FuzzReport:
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         agent = f" ({finding.agent})" if self.names_agents else ""
-        yield f"✗ {', '.join(finding.violated)}{agent}: {finding.says}"
+        says = finding.says.removeprefix(f"{finding.violated[0]}: ")
+        yield f"✗ {', '.join(finding.violated)}{agent}: {says}"
         for line in finding.document["faults"]:
             yield f"    {_words(line)}"
         size = f"{finding.replays} replays" if finding.whole else f"{finding.replays} replays, not at its smallest yet"
@@ -68,10 +69,12 @@ class FuzzReport:
             yield f"    breaking point: {finding.breaks_at}"
         if finding.again:
             yield f"    {finding.again} other scenarios show the same"
+        if finding.live:
+            yield f"    live: {finding.live}"
         yield self._play_it(finding.path)
 
 
-def _alike(findings: Sequence[Finding]) -> list[list[Finding]]:
+def alike_findings(findings: Sequence[Finding]) -> list[list[Finding]]:
     """Findings of one sentence together, the smallest first: one bug often shows under several faults."""
     found: dict[tuple[object, ...], list[Finding]] = {}
     for finding in sorted(findings, key=lambda it: (len(it.document["faults"]), len(str(it.document)), it.path.stem)):

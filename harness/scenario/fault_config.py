@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import fields
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveInt, model_validator
@@ -122,9 +123,9 @@ class FaultConfig(ConfigModel):
             raise BadValueError(misfit[0], *misfit[1])
         return self
 
-    @property
+    @cached_property
     def fault(self) -> Fault:
-        """What `do` says."""
+        """What `do` says. A search asks for it some thousand times."""
         return parse_fault(self.do)
 
     @property

@@ -40,6 +40,8 @@ class Finding:
     again: int = 0
     """How many other drawn scenarios show the same failure."""
     breaks_at: str = ""
+    live: str = ""
+    """What came of it live, if it was found in virtual time and then played live."""
     seconds: float = 0.0
     """How long its scenario took when it was found."""
 
@@ -51,6 +53,13 @@ class Finding:
     def explains(self, played: Played) -> bool:
         """Whether a failed scenario shows nothing new: the same violations, with at least these faults."""
         return played.failure == (self.agent, self.violated) and self.faults <= fault_names(played.document)
+
+    def shown_live(self, played: Played) -> str:
+        """What its scenario showed live, in words."""
+        if played.failed and played.failure == (self.agent, self.violated):
+            return "fails too"
+        one = next(judgement for judgement in played.judgements if judgement.agent == self.agent)
+        return "passes" if one.verdict == "pass" else f"{one.verdict}: {one.says}"
 
 
 def fault_names(document: Drawn) -> frozenset[str]:

@@ -105,6 +105,7 @@ def test_a_bug_that_needs_two_faults_is_found_and_fails_live_too(tmp_path: Path,
     assert done.returncode == 1 and found, done.stdout + done.stderr
     assert all(len(faults_of(path)) == 2 for path in found), done.stdout
     assert "play it: wedgehog run fuzz/mine/found/" in done.stdout
+    assert "✗ error_surfaced: turn" in done.stdout and "live:" not in done.stdout
     _fails_in_both_worlds(wedgehog, found[-1], "error_surfaced")
     agent(tmp_path, "pass")
     mended = wedgehog("fuzz", "--agent", "mine.yaml", "--scenarios", "5")
