@@ -13,6 +13,7 @@ from wedgehog.harness.campaign.common_bound import CommonBound
 from wedgehog.harness.campaign.exit_code import exit_code
 from wedgehog.harness.campaign.files import CampaignFiles
 from wedgehog.harness.campaign.selection import Entry, check_invariant, for_others
+from wedgehog.harness.invariants.registry import known
 from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.files import read_object, write_whole
 from wedgehog.harness.record.history import History
@@ -96,6 +97,7 @@ def judge_again(folder: Path, level: Level | None = None) -> Judgement:
     stored = read_run(folder)
     if stored.judgement.skipped:
         return stored.judgement
+    _check_invariants(folder, stored.judgement)
     inputs = read_inputs(folder)
     control = _control(folder, inputs)
     if not control.passed:
@@ -110,6 +112,13 @@ def judge_again(folder: Path, level: Level | None = None) -> Judgement:
     fresh = replace(fresh, world=old.world, virtual_s=old.virtual_s, real_s=old.real_s)
     write_judgement(folder, fresh)
     return fresh
+
+
+def _check_invariants(folder: Path, old: Judgement) -> None:
+    """ValueError if an invariant of a plugin is missing now: without it a failed run could pass."""
+    lost = sorted({verdict.name for verdict in old.verdicts} - known().keys())
+    if lost:
+        raise ValueError(f"{folder}: judged by {', '.join(lost)}, which is no stock invariant: name its --plugin")
 
 
 def _control(folder: Path, inputs: Mapping[str, object]) -> ControlFacts:

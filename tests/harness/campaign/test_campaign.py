@@ -23,7 +23,7 @@ from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.campaign.stored import judge_again, read_inputs, stored_agent
 from wedgehog.harness.network.relay import EmbeddedNetwork
 from wedgehog.harness.record.events.turn import DeadlineHit
-from wedgehog.harness.record.judgement import Judgement, never_played
+from wedgehog.harness.record.judgement import Judgement, never_played, write_judgement
 from wedgehog.harness.record.store import read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import skip_reasons
@@ -274,6 +274,19 @@ async def test_a_stored_run_is_judged_by_the_spec_that_it_was_played_with(entry:
         assert judge_again(folder) == before
     (folder / "agent.yaml").write_text(yaml.safe_dump({**words, "limits": {"calls_per_turn": 0}}))
     assert judge_again(folder).violated == ("paid_call_bound",), "the kept one does decide"
+
+
+async def test_a_run_is_not_judged_again_without_the_plugin_that_failed_it(entry: Any, tmp_path: Path):
+    """Its invariant would be missing, and the failed run would pass."""
+    campaign, _ = await played(tmp_path / "runs", entry())
+    (folder,) = run_folders(campaign.store.folder)
+    before = read_run(folder).judgement
+    own = Verdict(status="fail", name="one_answer_per_turn", says="turn 1 was answered 2 times, 1 allowed")
+    failed = replace(before, verdict="fail", violated=(own.name,), verdicts=(*before.verdicts, own))
+    write_judgement(folder, failed)
+    with pytest.raises(ValueError, match="judged by one_answer_per_turn, which is no stock invariant: name its"):
+        judge_again(folder)
+    assert read_run(folder).judgement == failed
 
 
 async def test_what_an_incident_expects_of_its_own_agent_is_not_expected_of_a_namesake(entry: Any, tmp_path: Path):
