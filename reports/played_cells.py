@@ -71,6 +71,8 @@ class PlayedCell:
     """The level of its verdicts; None: not known, or not the same for all repeats."""
     busy: float | None = None
     """For which share of its turns the harness waited for a processor, by the median; None: not known."""
+    at_least: bool = False
+    """Whether calls and cost of a repeat are lower bounds: the agent was stopped. A baseline does not say it."""
     says: Mapping[str, str] = field(default_factory=dict)
     """By result: the sentence of its first repeat."""
     as_expected: bool | None = None
@@ -163,6 +165,7 @@ def _cell(key: Key, runs: Iterable[StoredRun], numbers: Mapping[Path, RunNumbers
         bound_s=_common({it.bound_s for it in decided}),
         level=_one_level({run.judgement.level for run in best_first}),
         busy=round(median(it.busy for it in decided), 2) if decided else None,
+        at_least=any(row["at_least"] for row in rows),
         says={result: run.judgement.says for result, run in by_result.items()},
         as_expected=_all_as_expected({it.judgement.as_expected for it in runs if category(it.judgement) == "failed"}),
     )

@@ -6,7 +6,7 @@ from statistics import fmean, median
 from wedgehog.reports.campaign_folder import FIX_ROWS, NO_FAMILY, StoredCampaign, agent_order
 from wedgehog.reports.played_cells import DECIDED, UNDECIDED, Key, PlayedCell, cells_of
 from wedgehog.reports.result_category import verdict_category
-from wedgehog.reports.words import count, many, money, seconds
+from wedgehog.reports.words import count, least_money, many, money, seconds
 
 OVER_OWN_LIMITS = "Over their own limits, which are not judged here"
 NAMED = 4
@@ -74,13 +74,15 @@ def _total(cells: list[PlayedCell]) -> str:
     passed = sum(cell.is_pass for cell in cells)
     usd = [median(cell.usd) for cell in cells if cell.usd]
     known = len(usd) == sum(bool(cell.decided) for cell in cells)
-    spent = f"simulated cost {money(sum(usd)) if known else 'unknown'}"
+    least = "at least " if any(cell.at_least for cell in cells) else ""
+    cost = f"{least}{(least_money if least else money)(sum(usd))}" if known else "unknown"
     calls = sum(median(cell.paid_calls) for cell in cells if cell.paid_calls)
     turns = sum(median(cell.turn_s) for cell in cells if cell.turn_s)
-    called = "1 paid call" if calls == 1 else f"{count(calls)} paid calls"
+    called = f"{least}{'1 paid call' if calls == 1 else f'{count(calls)} paid calls'}"
     undecided = sum(bool(cell.undecided) and not cell.decided for cell in cells)
     without = f", without {many(undecided, 'undecided scenario')}" if undecided else ""
-    return f"passed {passed} of {many(len(cells), 'scenario')}, {called}, {spent}, turns of {seconds(turns)}{without}"
+    paid = f"{called}, simulated cost {cost}"
+    return f"passed {passed} of {many(len(cells), 'scenario')}, {paid}, turns of {seconds(turns)}{without}"
 
 
 def _apart(cells: Mapping[Key, PlayedCell]) -> Iterator[tuple[str, list[PlayedCell]]]:
@@ -96,7 +98,7 @@ def sentence(cell: PlayedCell) -> str:
     """`mine: failed 2, passed 1 of 3; 4 paid calls; turn 5.00 s: turn 1 gave no answer …`"""
     parts = [cell.reads()]
     if cell.paid_calls:
-        parts.append(f"{count(median(cell.paid_calls))} paid")
+        parts.append(f"{'at least ' if cell.at_least else ''}{count(median(cell.paid_calls))} paid")
     if cell.turn_s:
         parts.append(f"turn {seconds(median(cell.turn_s))}")
     worst = next((name for name in (*reversed(UNDECIDED), *reversed(DECIDED)) if cell.results.get(name)), "")

@@ -9,6 +9,7 @@ from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import cost_words, notes, numbers, total_usd, total_words, worst
 from wedgehog.reports.repeats import cell_of
 from wedgehog.reports.rows import table
+from wedgehog.reports.totals import side_by_side
 
 from .conftest import Telling, judgement, plain_run, storm, storm_judgement
 
@@ -127,6 +128,19 @@ def test_a_cost_by_the_scripts_own_tokens_is_marked(campaign):
     (row,) = worst(table(load(campaign.folder)))
     assert cost_words(row) == "$0.025*"
     assert list(notes([row])) == ["* The script sets the tokens; they are not counted from what was sent."]
+
+
+def test_agents_side_by_side_have_the_same_lower_bounds(campaign):
+    """As in the table above them; the totals of an agent that was not stopped are exact."""
+    campaign.run(judgement("plain", "mine", "fail"), left)
+    campaign.run(judgement("plain", "other"), scripted)
+    mine, other, _, *lines = (line for _, line in side_by_side(load(campaign.folder)))
+    assert "mine: passed 0 of 1 scenario, at least 1 paid call, simulated cost at least $0.024, " in mine
+    assert "other: passed 1 of 1 scenario, 1 paid call, simulated cost $0.025, " in other
+    assert [line.partition(", turn")[0] for line in lines] == [
+        "mine: failed 1 of 1, at least 1 paid",
+        "other: passed 1 of 1, 1 paid",
+    ]
 
 
 def test_the_cost_of_a_run_that_was_still_going_on_is_a_lower_bound(campaign):
