@@ -4,6 +4,7 @@ import contextlib
 import signal
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 from wedgehog.fake_llm.script.main_call import MainShape
@@ -54,6 +55,8 @@ class ControlFacts:
     """Whether it asks the token endpoint for an access token."""
     background: bool = False
     """Whether it makes calls beside the conversation: titles, loop checks."""
+    background_after: int = 0
+    """How many main calls came before the first of these calls; a summary of a long conversation comes late."""
     refusals: frozenset[str] = frozenset()
     """Messages of refusals (not for pairing) that the agent gets without any fault too."""
     usual: frozenset[str] = frozenset()
@@ -127,6 +130,7 @@ def read_control(
         resumes=resumes,
         tokens=history.first(TokenAsked) is not None,
         background=any(not shape.alike(other) for other in shapes.values()),
+        background_after=_main_calls_before(shape, shapes),
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),
         no_tool_turn=_no_tool_turn(history),
@@ -135,6 +139,11 @@ def read_control(
         working_tools=tuple(_working_tools(history)),
         asks=frozenset(kind for event in history.of(PermissionAsked) for kind in event.offered),
     )
+
+
+def _main_calls_before(shape: MainShape, shapes: Mapping[int, MainShape]) -> int:
+    """How many calls like the main one came before the first other one."""
+    return len([*takewhile(shape.alike, (shapes[number] for number in sorted(shapes)))])
 
 
 def _working_tools(history: History) -> Iterator[str]:

@@ -22,7 +22,7 @@ def fault_doubts(history: History, plan: FaultPlan, control: ControlFacts) -> It
     yield from _unfired(history, plan)
     yield from _failed_before_faults(history, plan)
     if control.background:
-        yield from _beside(history, plan)
+        yield from _beside(history, plan, control.background_after)
 
 
 def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
@@ -53,13 +53,17 @@ def _fails_by_script(call: Call) -> bool:
     return refused or (call.ended is not None and call.ended.stop in ("max_tokens", "error"))
 
 
-def _beside(history: History, plan: FaultPlan) -> Iterator[Verdict]:
-    """A fault on a request may meet a background call: what a request says is only known once it has arrived."""
+def _beside(history: History, plan: FaultPlan, not_before: int) -> Iterator[Verdict]:
+    """A fault on a request may meet a background call: what a request says is only known once it has arrived.
+
+    Not before as many main calls as came before the first background call of the control run.
+    """
     for fired in history.of(FaultFired):
         if not plan.faults[fired.fault].trigger.in_request:
             continue
         calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
-        if calls and all(call.main for call in calls):
+        earlier = sum(call.main and call.arrived.id < fired.id for call in history.calls)
+        if earlier >= not_before and calls and all(call.main for call in calls):
             said = f"the {fired.name} may have fired on a background call: the agent makes some, and none came"
             yield inconclusive(said, [fired]).named("faults")
 

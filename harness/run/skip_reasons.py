@@ -141,6 +141,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         and not control.tokens,
         "the agent's model calls come over HTTP, not over a WebSocket": "websocket" in needs and not control.websocket,
         "the agent makes no background calls": "background" in needs and not control.background,
+        "the agent makes its background calls later in a conversation": _later_than_asked(scenario, control),
         "a command prints nothing, and the agent sends results as words, without the id of their call": (
             scenario.silent and control.results_in_text
         ),
@@ -160,6 +161,12 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
     if "disk" in needs and (why := disk_unavailable_reason()):
         return why
     return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def _later_than_asked(scenario: Scenario, control: ControlFacts) -> bool:
+    """Whether a fault waits for a background call in the first turn, and all come after more main calls than it has."""
+    asked = any("background" in it.needs and it.at.turn == 1 for it in scenario.faults)
+    return asked and control.background_after > len(scenario.turns[0].model)
 
 
 def one_session_reason(spec: AgentSpec) -> str | None:

@@ -115,9 +115,10 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     facts = read_control(History(events=history.events).seal(), shapes, find_shell(tools) is not None, call, wire)
     schemas = {tool.name: dict(tool.schema or {}) for tool in tools}
     shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call, shown)
-    background = facts.background or (shape is not None and bool(shape.asides))
+    beside = shape is not None and bool(shape.asides)
     delegates = find_subagent(tools) is not None
-    return replace(facts, schemas=schemas, shape=shape, delegates=delegates, background=background)
+    facts = replace(facts, background=True, background_after=0) if beside else facts
+    return replace(facts, schemas=schemas, shape=shape, delegates=delegates)
 
 
 def _with_asides(

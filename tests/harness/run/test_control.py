@@ -120,6 +120,16 @@ def test_calls_that_do_not_look_like_the_main_one_are_background(shapes: dict[in
     assert read_control(two_turns().seal(), shapes, False, 1).background is background
 
 
+@pytest.mark.parametrize("after", [0, 1, 2])
+def test_it_is_counted_how_many_main_calls_come_before_the_first_background_call(after: int):
+    """A title comes with the first answer, a summary of a long conversation later."""
+    other = MainShape(frozenset({"nothing of it"}))
+    shapes = dict(enumerate([SHAPE] * after + [other] + [SHAPE] * (2 - after), start=1))
+    answered_by = next(number for number, shape in shapes.items() if shape is SHAPE)
+    facts = read_control(two_turns().seal(), shapes, False, answered_by)
+    assert (facts.background, facts.background_after) == (True, after)
+
+
 @pytest.mark.parametrize(
     ("shows", "why"),
     [
@@ -366,6 +376,9 @@ def test_a_control_that_never_began_says_so_too():
     assert read(History().seal(), None).says
 
 
+BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"user": "a", "model": [{"text": "b"}]}]}
+
+
 @pytest.mark.parametrize(
     ("words", "facts", "spec", "why"),
     [
@@ -398,6 +411,14 @@ def test_a_control_that_never_began_says_so_too():
         ({"faults": [{"do": "abort"}]}, SHOWN, {"chat": {"start": ["x"]}}, "a chat has no way to stop a turn"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
+        (BESIDE, replace(SHOWN, background=True, background_after=1), {}, ""),  # a title, after the first answer
+        (BESIDE, replace(SHOWN, background=True, background_after=3), {}, "background calls later in a conversation"),
+        (
+            {**BESIDE, "turns": [{"user": "a", "model": [{"tool": "shell"}, {"tool": "shell"}, {"text": "b"}]}]},
+            replace(SHOWN, background=True, background_after=3),
+            {},
+            "",
+        ),
         ({"faults": [{"at": {"on": "main"}, "do": "cut"}]}, SHOWN, {}, ""),
         ({"session": "planted/a.jsonl"}, SHOWN, {}, "the spec does not say where a session lies (session_file)"),
         ({"turns": [{"user": "a", "append": "planted/a.jsonl"}]}, SHOWN, {}, "(session_file)"),

@@ -160,6 +160,17 @@ def test_of_an_agent_that_calls_beside_its_conversation_it_must_show_which_reque
     assert makes_some is came or "may have fired on a background call" in judgement.says
 
 
+@pytest.mark.parametrize(("after", "verdict"), [(0, "inconclusive"), (1, "inconclusive"), (2, "pass")])
+def test_a_request_is_the_conversations_where_the_control_run_made_no_other_so_early(after: int, verdict: str):
+    """An agent that sums up long conversations makes no such call at its first messages."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    struck = replace(FIRED, name="stall", step=None, attempt=None, call=None)
+    control = ControlFacts(True, background=True, background_after=after)
+    assert judged(with_event(tell.end().seal(), struck), control, **UPLOAD).verdict == verdict
+
+
 def test_a_fault_that_never_fired_makes_the_run_inconclusive():
     """And the sentence says which, where."""
     judgement = judged(well(HistoryBuilder()).seal(), **CUT)
