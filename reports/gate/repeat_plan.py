@@ -23,7 +23,8 @@ def plan_lines(baseline: Baseline, cells: Collection[Key], repeat: int, world: s
     """What `--repeat` repeats of these cells can decide in `world` (empty: that of the baseline), in a few lines."""
     known = [cell for key, cell in baseline.played.items() if key in cells]
     if not known:
-        yield f"none of {many(len(cells), 'result')} is in the baseline: each will only warn"
+        none = f"none of {many(len(cells), 'result')} is in the baseline"
+        yield f"{none}: each that passes only warns, and each that fails is worse"
         return
     tests, rate = _tests(known, baseline.quantities(world)), baseline.false_alarms
     yield (
@@ -63,7 +64,7 @@ def _for_test(kept: int, repeat: int, tests: int, rate: float) -> str:
     has = f"the baseline has {many(kept, 'repeat')} of each (at least)"
     if least is None:
         return f"{has}: no --repeat decides by the test; only a difference beyond the margin counts"
-    able = "decides by the test" if repeat >= least else "finds only what is beyond the margin"
+    able = "decides by the test" if repeat >= least else "finds in one scenario alone only what is beyond the margin"
     return f"{has}: --repeat {repeat} {able}; --repeat {least} is enough to decide"
 
 

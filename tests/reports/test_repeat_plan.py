@@ -56,3 +56,9 @@ def test_a_plan_for_another_world_compares_no_times():
     )
     tests = {world: int(lines[0].partition("without: ")[2].split()[0]) for world, lines in of_worlds.items()}
     assert tests["live"] < tests["sim"] and "times are not compared" not in " ".join(of_worlds["sim"])
+
+
+def test_a_plan_of_results_without_a_baseline_does_not_promise_that_they_only_warn():
+    """A scenario that is new and fails is worse."""
+    (line,) = plan_lines(Baseline(), {("s", "mine")}, 3)
+    assert line == "none of 1 result is in the baseline: each that passes only warns, and each that fails is worse"

@@ -239,7 +239,8 @@ def test_a_plan_says_how_many_repeats_can_decide_and_plays_nothing(wedgehog: Wed
     assert ran.exit_code == 0, ran.output
     assert ran.stdout.splitlines() == [
         "1 result with a baseline, 0 without: 3 numbers to compare, with a false alarm in at most 0.5% of campaigns",
-        "the baseline has 10 repeats of each (at least): --repeat 1 finds only what is beyond the margin; "
+        "the baseline has 10 repeats of each (at least): --repeat 1 finds in one scenario alone only what is "
+        "beyond the margin; "
         "--repeat 4 is enough to decide",
         "turns vary by 3.7% between repeats: a turn that takes 30% longer is found in 19 of 20 campaigns "
         "with 6 repeats of both sides",
