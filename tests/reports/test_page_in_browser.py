@@ -99,6 +99,18 @@ async def test_output_of_an_agent_is_inert(campaign: Campaign, tmp_path: Path):
         _quiet(tab, path)
 
 
+async def test_the_longest_names_fit_a_phone(campaign: Campaign, tmp_path: Path):
+    """They break anywhere; the page never scrolls sideways."""
+    scenario, agent = "s" * 100, "a" * 100
+    campaign.run(judgement(scenario, agent, "fail", says="late", violated=("turn_deadline",)), dangling)
+    campaign.run(judgement(scenario, "other"), dangling)
+    async with browser(tmp_path / "profile") as tab:
+        path = await _report(campaign.folder, tab)
+        for width in WIDTHS:
+            await tab.show(path, width)
+            assert await tab.value("document.documentElement.scrollWidth") == width
+
+
 async def test_a_printed_page_holds_what_needs_attention_and_no_folded_run(sample, tmp_path):
     """Two open runs, the matrices, the tables and the meanings of words are printed; folded runs are one line each.
 
