@@ -117,8 +117,11 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call, shown)
     beside = shape is not None and bool(shape.asides)
     delegates = find_subagent(tools) is not None
-    facts = replace(facts, background=True, background_after=0) if beside else facts
-    return replace(facts, schemas=schemas, shape=shape, delegates=delegates)
+    if beside and not facts.background:
+        facts = replace(facts, background=True, background_after=0)
+    quoted = () if call is None else replies.replies_in(replies.tools_seen[call])
+    feeds = facts.background and call is not None and any(number < call for number in quoted)
+    return replace(facts, schemas=schemas, shape=shape, delegates=delegates, background_feeds=feeds)
 
 
 def _with_asides(
