@@ -40,6 +40,7 @@ OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECA
 
 CUT_TEXT_CHARS = 12
 CUT_NONCE_CHARS = 6
+LATE_ERROR = "its error came after the deadline"
 _WORDS_SAY = "the words say"
 IF_ITS_ERROR = (
     "(no stock pattern knows these words as an error: if they name one, add a pattern to `errors:` in the spec)"
@@ -117,7 +118,8 @@ def _too_late(turn: Turn, history: History) -> TurnOutcome | None:
     took_s -= history.frozen_s(turn.start_s, turn.end.at_s)
     if took_s <= history.stretched(run.turn_s):
         return None
-    return TurnOutcome("silent", "no answer and no error by the deadline")
+    late = LATE_ERROR if _surfaced(turn, turn.end, history) else ""
+    return TurnOutcome("silent", "no answer and no error by the deadline", late)
 
 
 def told_of(turn: Turn) -> int | None:

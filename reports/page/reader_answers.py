@@ -14,7 +14,7 @@ from wedgehog.harness.record.events.service import PageAsked, ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import StoredRun
-from wedgehog.harness.record.turn_outcome import answers, outcome_of
+from wedgehog.harness.record.turn_outcome import LATE_ERROR, answers, outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import place
 from wedgehog.reports.history_numbers import first_error
@@ -98,6 +98,8 @@ class _Answers:
         if failed is None and (turn := _told_its_stop(self.history)) is not None and turn.end is not None:
             words = one_line(turn.end.error, 120)
             yield f"First error: none but what it said of its user's stop, at the end of {turn}: “{words}”."
+        elif failed is None and (turn := _with_late_error(self.history)) is not None:
+            yield f"First error: after the deadline of {turn}, {_since(turn)}."
         else:
             yield f"First error: {_since(failed)}." if failed else "First error: the user saw none of the agent's own."
         tries = [turn for turn in self.history.turns if turn.recovery]
@@ -260,6 +262,11 @@ def _told_its_stop(history: History) -> Turn | None:
     """The first turn that its user stopped and that ended with words of an error."""
     stopped = (turn for turn in history.turns if turn.stopped is not None and not turn.recovery)
     return next((turn for turn in stopped if turn.end is not None and turn.end.error.strip()), None)
+
+
+def _with_late_error(history: History) -> Turn | None:
+    """The first turn that ended with an error after its deadline."""
+    return next((turn for turn in history.turns if outcome_of(turn, history).remark == LATE_ERROR), None)
 
 
 def _since(turn: Turn) -> str:

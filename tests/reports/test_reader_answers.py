@@ -72,6 +72,27 @@ def test_each_message_is_said_to_be_answered_once_or_not_or_more_often(campaign:
     assert "The recovery message: answered once." in said
 
 
+@pytest.mark.parametrize(
+    ("took_s", "said"),
+    [
+        (13.0, "First error: after the deadline of turn 1, 13.0 s after the message of turn 1, 13.0 s after its first"),
+        (9.0, "First error: 9.00 s after the message of turn 1"),
+    ],
+)
+def test_an_error_after_the_deadline_is_an_error_that_the_user_saw(campaign: Campaign, took_s: float, said: str):
+    """The turn counts as silent, and ends by itself: nothing stopped it in the time that a busy machine is given."""
+
+    def tell(telling: Telling) -> None:
+        telling.start("s", "a", turn_s=10.0)
+        telling.message(1)
+        call = telling.request(1)
+        telling.accept(call)
+        telling.stalled(call, took_s)
+        telling.end(1, error="Error: Timeout", exit_code=1)
+
+    assert said in _list(campaign, tell)
+
+
 def test_the_first_error_and_the_recovery_count_from_the_message_as_well(campaign: Campaign):
     """The agent's start is part of what a user waits."""
     said = _list(campaign, storm(2, "a"))
