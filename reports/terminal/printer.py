@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from wedgehog.reports.campaign_folder import StoredCampaign
@@ -40,7 +39,9 @@ class Printer:
     def say(self, words: str | Text, style: str = "", indent: int = 0) -> None:
         """Print a line or a sentence, which may wrap."""
         text = words if isinstance(words, Text) else self.text(words, style)
-        self.console.print(Padding(text, (0, 0, 0, indent), expand=False), soft_wrap=False)
+        for line in text.wrap(self.console, max(1, self.console.width - indent)):
+            line.rstrip()
+            self.console.print(Text(" " * indent) + line, soft_wrap=True)
 
     def whole(self, words: str, style: str = "") -> None:
         """One line to copy: only the terminal may wrap it."""

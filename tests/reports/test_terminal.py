@@ -23,6 +23,13 @@ def _printed(folder, width=120, encoding="utf-8", verbose=False, **more) -> str:
     return raw.getvalue().decode(encoding)
 
 
+def test_a_sentence_that_wraps_ends_without_blanks(sample):
+    """Its later lines begin where the first one does."""
+    said = _printed(sample, width=60)
+    assert "  buggy  fail (expected): stall-after-headers; skipped:\n  pings-only\n" in said
+    assert [line for line in said.split("\n") if line != line.rstrip()] == []
+
+
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_every_number_fits_the_terminal(sample, width):
     """At any width each run shows verdict, violated invariants, calls, tokens, money and times, in lines that fit."""
