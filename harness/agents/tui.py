@@ -79,7 +79,9 @@ class TuiSession(LivingSession):
         self._talks = spec.tui
         self._screen = Screen(self._talks.columns, self._talks.rows)
         self._terminal = -1
+        self._drawn: list[str] = []
         self._changed_s = 0.0
+        """When the words on the screen changed."""
         self._first_seen: dict[str, float] = {}
         """When the words of each line were first on the screen in this turn, by the time of the event loop."""
         self._looked_s: float | None = None
@@ -108,7 +110,6 @@ class TuiSession(LivingSession):
         return owned
 
     def _feed(self, chunk: bytes) -> None:
-        self._changed_s = self._place.clock.now()
         if typed := self._screen.feed(chunk):
             press(self._terminal, typed)
 
@@ -137,10 +138,16 @@ class TuiSession(LivingSession):
 
     async def _stands_still(self) -> None:
         clock = self._place.clock
-        while not self._waits or clock.now() < self._changed_s + self._talks.quiet_s:
+        while not (self._stands_since(clock.now()) + self._talks.quiet_s <= clock.now() and self._waits):
             self._look()
             await self._answer()
             await clock.sleep(POLL_S)
+
+    def _stands_since(self, now: float) -> float:
+        """When its words changed. A cursor that blinks is drawn again and again, and changes none."""
+        if self._drawn != self._screen.shown:
+            self._drawn, self._changed_s = self._screen.shown, now
+        return self._changed_s
 
     async def _answer(self) -> None:
         """Press what the user of this turn says to a request for permission, once for each request."""

@@ -133,6 +133,8 @@ def screen(program: Program, asked: str) -> None:
         program.says(HELD_S + second + 0.3, "\x1b[A\r\x1b[K\r\n")
         program.says(HELD_S + second + 0.6, f"\x1b[A\r○ Done\r\n* saves {second} s\r")
     program.says(HELD_S + GOES_ON_S, "\x1b[K> ")
+    for tick in range(20):
+        program.says(HELD_S + GOES_ON_S + tick / 2, "\x1b[7m \x1b[m\x1b[D")
 
 
 async def outcome_of(session: Any) -> tuple[str, float | None]:
