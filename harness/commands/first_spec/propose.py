@@ -25,6 +25,7 @@ from wedgehog.harness.commands.first_spec.source_talk import (
     lines_of,
     on_port,
     prompt_of,
+    reads_argv,
     runs_when_imported,
     takes_arguments,
 )
@@ -92,7 +93,7 @@ def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
     project = mapped(_pyproject(folder).get("project"))
     trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
     starts = (it for it in _starts(project, sources, trees, folder) if asked in (None, it[0]))
-    kind, command, because = next(starts, _program_that_stays(asked, sources, trees))
+    kind, command, because = next(starts, _program_that_stays(asked, sources, trees, folder))
     talks = _talks(kind, Path(because), trees) or (node_route_of(Path(because), sources) if kind == "http" else {})
     name, wire, links = _name(project, folder), _wire(sources.values()), links_of(folder, sources.values())
     return Proposal(name, wire, kind, command, because, _python(folder), talks, links)
@@ -108,12 +109,14 @@ def _talks(kind: InitKind, because: Path, trees: Trees) -> dict[str, object]:
 
 
 def _program_that_stays(
-    asked: InitKind | None, sources: dict[Path, str], trees: Trees
+    asked: InitKind | None, sources: dict[Path, str], trees: Trees, folder: Path
 ) -> tuple[InitKind, str | None, str]:
     """The one program with a usual name, for a process that stays: the user says that it is one."""
-    usual = [path for path in trees if _rank(path) < len(ENTRIES) and is_program(sources[path], trees[path])]
+    python = (path for path in trees if _rank(path) < len(ENTRIES) and is_program(sources[path], trees[path]))
+    usual = [*(("python", path) for path in python), *(("node", path) for path in _usual_in_node(sources, folder))]
     if asked in ("lines", "tui", "acp") and len(usual) == 1:
-        return asked, f"python {usual[0].as_posix()}", str(usual[0])
+        runs, path = usual[0]
+        return asked, f"{runs} {path.as_posix()}", str(path)
     return asked or Proposal.kind, None, ""
 
 
@@ -212,11 +215,11 @@ def _by_scripts(project: dict[str, Any], trees: Trees, folder: Path) -> Iterator
 
 def _by_name(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:
     """Files with a usual name, or that package.json names as programs."""
-    programs = _node_programs(folder)
+    in_node = _usual_in_node(sources, folder)
     for path, text in sources.items():
         if _rank(path) < len(ENTRIES) and path in trees:
             yield from _program(path.as_posix(), text, trees[path])
-        if path.suffix in (".js", ".mjs", ".cjs") and (_rank(path) < len(ENTRIES) or path in programs):
+        if path in in_node:
             yield from node_program(path.as_posix(), text)
 
 
@@ -234,7 +237,7 @@ def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind,
 
 def _has_screen(text: str, tree: ast.Module) -> bool:
     """Whether the program talks on a screen, and takes no message on its command line."""
-    return screen_of(tree) is not None and not shown_words(tree) and "sys.argv" not in text
+    return screen_of(tree) is not None and not shown_words(tree) and not reads_argv(text)
 
 
 def _by_commands(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitKind, str, str]]:
@@ -246,10 +249,12 @@ def _by_commands(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitK
         yield "command", f"python {path.as_posix()} {words}", str(path)
 
 
-def _node_programs(folder: Path) -> set[Path]:
-    """The files that package.json names as programs (`bin`)."""
+def _usual_in_node(sources: Iterable[Path], folder: Path) -> list[Path]:
+    """The files of Node with a usual name, or that package.json names as programs (`bin`)."""
     named = package(folder).get("bin")
-    return {Path(it) for it in (named, *mapped(named).values()) if isinstance(it, str)}
+    programs = {Path(it) for it in (named, *mapped(named).values()) if isinstance(it, str)}
+    files = (path for path in sources if path.suffix in (".js", ".mjs", ".cjs"))
+    return [path for path in files if _rank(path) < len(ENTRIES) or path in programs]
 
 
 def _parsed(text: str) -> ast.Module | None:

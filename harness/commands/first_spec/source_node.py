@@ -27,6 +27,8 @@ ENDINGS: Final = (".js", ".mjs", ".cjs", ".ts")
 """Endings of the files that Node runs."""
 _READS_LINES: Final = re.compile(r"readline\b[\s\S]*createInterface\(|process\.stdin\.on\(")
 """What a Node program has that takes its messages from stdin."""
+_TAKES_ARGUMENTS: Final = re.compile(r"\bprocess\.argv\b(?!\.(?:includes|indexOf|some)\()")
+"""What a Node program has that reads its command line, and does not only look for an option in it."""
 _SERVES: Final = re.compile(r"\.listen\(|\bserve\(")
 _COMMENT: Final = re.compile(r"^\s*//.*$|/\*[\s\S]*?\*/", re.MULTILINE)
 _ROUTE: Final = re.compile(r"\b(\w+)\s*\.(get|post)(?:<[^()'\"`]*>)?\(\s*(['\"`])(/[^'\"`]*)\3\s*,\s*(?:(\w+)\s*\))?")
@@ -60,7 +62,7 @@ def node_program(file: str, text: str) -> Iterator[tuple[Literal["http", "lines"
     """Yield how a Node program is started: as a service, with lines on stdin, or with the message as an argument."""
     if served := on_port(text, f"node {file}"):
         yield "http", served, file
-    elif _READS_LINES.search(text) and "process.argv" not in text:
+    elif _READS_LINES.search(text) and not _TAKES_ARGUMENTS.search(text):
         yield "lines", f"node {file}", file
     elif not _SERVES.search(text):
         yield "command", f"node {file} {{message}}", file

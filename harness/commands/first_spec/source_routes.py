@@ -60,11 +60,12 @@ def _route_of_an_app(file: Path, names: SourceNames) -> dict[str, object]:
 def _asked(route: Route, names: SourceNames) -> dict[str, object]:
     """The keys of a route that takes a message; empty for others."""
     fields = {name: must for it in route.function.args.args for name, must in names.fields(it.annotation).items()}
-    asked = likeliest(QUESTIONS, {*fields} or keys_read(route.function, _bodies(route.function)))
+    read = set() if fields else keys_read(route.function, _bodies(route.function))
+    asked = likeliest(QUESTIONS, {*fields} or read)
     url = with_session(route.path, _PARAMETER, _SPECIAL)
     if not (asked and url) or _has_numbers(route):
         return {}
-    needed = {name: "{session}" for name, must in fields.items() if must and SESSION.search(name)}
+    needed = {name: "{session}" for name, must in fields.items() if must and SESSION.search(name)} | _sessions(read)
     written = _keys_of_answers(route, names)
     said, wrong = likeliest(ANSWERS, written), _error_of(written, names)
     return {
@@ -73,6 +74,11 @@ def _asked(route: Route, names: SourceNames) -> dict[str, object]:
         **({"answer": f"json:{said}"} if said else {}),
         **({"error": f"json:{wrong}"} if wrong else {}),
     }
+
+
+def _sessions(read: set[str]) -> dict[str, str]:
+    """The keys among those that a service reads whose names are those of a session."""
+    return {key: "{session}" for key in sorted(read) if SESSION.search(key)}
 
 
 def _error_of(written: set[str], names: SourceNames) -> str:
@@ -178,7 +184,8 @@ def _route_of_a_handler(tree: ast.Module) -> dict[str, object]:
     if posted is None:
         return {}
     parsed = {name for it in calls(posted) if called_name(it) in ("loads", "load") for name in names_given(posted, it)}
-    asked = likeliest(QUESTIONS, keys_read(posted, parsed) | keys_read_at_once(posted))
+    read = keys_read(posted, parsed) | keys_read_at_once(posted)
+    asked = likeliest(QUESTIONS, read)
     if not asked:
         return {}
     said = likeliest(ANSWERS, {key for it in calls(tree) if called_name(it) == "dumps" for key in keys_written(it)})
@@ -186,7 +193,7 @@ def _route_of_a_handler(tree: ast.Module) -> dict[str, object]:
     return {
         **({"ready": alive} if alive else {}),
         "url": next(_paths(posted), "/"),
-        "body": {asked: "{message}"},
+        "body": {asked: "{message}"} | _sessions(read),
         **({"answer": f"json:{said}"} if said else {}),
     }
 

@@ -61,7 +61,8 @@ _PORT_VARIABLE = re.compile(
 _SERVES = re.compile(
     r"\bserve_forever\(|\brun_app\(|\buvicorn\.run\(|\.run\(.*\bport=|\bstart_server\(|\bserve\(|\.listen\("
 )
-_ARGUMENTS = re.compile(r"\bsys\.argv\b|^\s*(?:from|import)(?: .*,)? (?:argparse|click|typer|fire)\b", re.MULTILINE)
+_ARGV = re.compile(r"(?<!\bin )\bsys\.argv\b")
+_ARGUMENTS = re.compile(r"^\s*(?:from|import)(?: .*,)? (?:argparse|click|typer|fire)\b", re.MULTILINE)
 _BLOCKS = ("serve_forever", "run_forever", "run_app", "parse_args", "mainloop")
 
 
@@ -76,7 +77,12 @@ def on_port(text: str, command: str) -> str:
 
 def takes_arguments(text: str) -> bool:
     """Whether the program reads its command line."""
-    return bool(_ARGUMENTS.search(text))
+    return bool(reads_argv(text) or _ARGUMENTS.search(text))
+
+
+def reads_argv(text: str) -> bool:
+    """Whether it reads `sys.argv` itself, and does not only look for an option in it."""
+    return bool(_ARGV.search(text))
 
 
 def prompt_of(tree: ast.Module) -> str:

@@ -156,6 +156,7 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"index__js": "http.createServer(f).listen(process.env.PORT)"}, "http", "PORT={port} node index.js"),
         ({"index__js": NODE_LINES}, "lines", "node index.js"),
         ({"index__js": f"{NODE_LINES}; ask(process.argv[2])"}, "command", "node index.js {message}"),
+        ({"index__js": f"{NODE_LINES}; process.argv.includes('--fast')"}, "lines", "node index.js"),
         (
             {"package__json": '{"bin": {"bot": "./go.mjs"}}', "go__mjs": "main()", "util__js": ""},
             "command",
@@ -395,7 +396,8 @@ def ask():
 AIOHTTP = {
     "server.py": """
 async def chat(request):
-    return web.json_response({"reply": model((await request.json())["message"])})
+    asked = await request.json()
+    return web.json_response({"reply": model(asked["conversation_id"], asked["message"])})
 app = web.Application()
 app.router.add_post("/chat", chat)
 web.run_app(app, port=int(os.environ["PORT"]))
@@ -434,7 +436,11 @@ web.run_app(app, port=int(os.environ["PORT"]))
         (
             AIOHTTP,
             "PORT={port} python server.py",
-            {"url": "/chat", "body": {"message": "{message}"}, "answer": "json:reply"},
+            {
+                "url": "/chat",
+                "body": {"message": "{message}", "conversation_id": "{session}"},
+                "answer": "json:reply",
+            },
         ),
     ],
     ids=["package", "factory", "made by a factory", "blueprint", "aiohttp"],

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -74,6 +75,8 @@ def test_a_program_that_also_takes_a_message_as_an_argument_is_a_command(tmp_pat
     assert propose(tmp_path).kind == "tui"
     (tmp_path / "chat.py").write_text(options.replace("--model", "--prompt") + TOOLKIT)
     assert (propose(tmp_path).kind, propose(tmp_path).command) == ("command", "python chat.py --prompt {message}")
+    (tmp_path / "chat.py").write_text("import sys\nFAST = '--fast' in sys.argv\n" + TOOLKIT)
+    assert propose(tmp_path).kind == "tui"
     (tmp_path / "chat.py").write_text("import sys\nsys.argv\n" + TOOLKIT)
     assert (propose(tmp_path).kind, propose(tmp_path).command) == ("command", "python chat.py {message}")
 
@@ -152,6 +155,18 @@ def test_a_kind_that_the_user_says_takes_the_one_program(tmp_path: Path, monkeyp
     assert getattr(load_spec(tmp_path / "one.yaml"), kind).start == ("{python}", "{here}/agent.py")
     (tmp_path / "bot.py").write_text(PROGRAM)
     assert CliRunner().invoke(app, ["init", "two.yaml", "-y", "--kind", kind]).exit_code == 2
+
+
+@pytest.mark.parametrize("kind", ["lines", "tui", "acp"])
+def test_a_kind_that_the_user_says_takes_the_one_program_of_node(tmp_path: Path, kind: Any):
+    """Not beside one of Python."""
+    (tmp_path / "package.json").write_text('{"bin": {"mine": "./talk.mjs"}}')
+    (tmp_path / "tools.mjs").write_text("")
+    (tmp_path / "talk.mjs").write_text("render(process.argv[2])")
+    found: Proposal = propose(tmp_path, kind)
+    assert (found.kind, found.command, found.because) == (kind, "node talk.mjs", "talk.mjs")
+    (tmp_path / "agent.py").write_text(PROGRAM)
+    assert propose(tmp_path, kind).command is None
 
 
 def test_a_kind_that_the_user_says_takes_what_fits_it(tmp_path: Path):
