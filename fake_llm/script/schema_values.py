@@ -20,6 +20,15 @@ _TYPES: Final[Mapping[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), (int, float)),
 }
 """What the values of some keys are."""
+_KINDS: Final[Mapping[str, type | tuple[type, ...]]] = {
+    "string": str,
+    "number": (int, float),
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+    "null": type(None),
+}
+"""What a value of a type is."""
 FORMATS: Final = {
     "date-time": "2025-01-01T12:00:00Z",
     "date": "2025-01-01",
@@ -97,8 +106,15 @@ def listed(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else ()
 
 
-def fill(schema: Any, root: JsonSchema | None = None, depth: int = 0) -> Any:
-    """A small value that satisfies a JSON Schema: an enum's first value, a phrase, false, 1, required properties."""
+NONE_CHOSEN: Final[Mapping[str, Any]] = {}
+"""No property has a value that is given by name."""
+
+
+def fill(schema: Any, root: JsonSchema | None = None, depth: int = 0, chosen: Mapping[str, Any] = NONE_CHOSEN) -> Any:
+    """A small value that satisfies a JSON Schema: an enum's first value, a phrase, false, 1, required properties.
+
+    A property whose name is in `chosen` has that value, where its schema admits it.
+    """
     root = (schema if isinstance(schema, Mapping) else {}) if root is None else root
     schema = resolved(schema, root)
     if depth > _ENDLESS:
@@ -109,16 +125,49 @@ def fill(schema: Any, root: JsonSchema | None = None, depth: int = 0) -> Any:
     if enum := listed(schema.get("enum")):
         return enum[0]
     if unions := branches(schema):
-        chosen = unions[0] if depth < _DEEPEST else min(unions, key=lambda one: ("$ref" in one, len(one)))
-        return fill(chosen, root, depth + 1)
-    return _of_kind(kind_of(schema), schema, root, depth)
+        branch = unions[0] if depth < _DEEPEST else min(unions, key=lambda one: ("$ref" in one, len(one)))
+        return fill(branch, root, depth + 1, chosen)
+    return _of_kind(kind_of(schema), schema, root, depth, chosen)
 
 
-def _of_kind(kind: str, schema: JsonSchema, root: JsonSchema, depth: int) -> Any:
+def given(properties: Mapping[str, Any], root: JsonSchema, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of `chosen` that these properties admit, by name."""
+    return {
+        name: value for name, value in chosen.items() if name in properties and admits(properties[name], root, value)
+    }
+
+
+def admits(schema: Any, root: JsonSchema, value: Any) -> bool:
+    """Whether a value is one of a schema's: by its type, its `const`, its `enum` or a branch."""
+    schema = resolved(schema, root)
+    if "const" in schema:
+        return _same(schema["const"], value)
+    if enum := listed(schema.get("enum")):
+        return any(_same(one, value) for one in enum)
+    if unions := branches(schema):
+        return any(admits(one, root, value) for one in unions)
+    kinds = schema.get("type")
+    named = kinds if isinstance(kinds, list) else [kinds]
+    return kinds is None or any(_is_a(kind, value) for kind in named)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _is_a(kind: Any, value: Any) -> bool:
+    if kind == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, _KINDS.get(kind, ())) and (kind == "boolean" or not isinstance(value, bool))
+
+
+def _of_kind(kind: str, schema: JsonSchema, root: JsonSchema, depth: int, chosen: Mapping[str, Any]) -> Any:
     if kind == "object":
-        return {name: fill(one, root, depth + 1) for name, one in needed(schema)}
+        values = given(schema.get("properties", {}), root, chosen)
+        must = {name: fill(one, root, depth + 1, chosen) for name, one in needed(schema) if name not in values}
+        return in_order({**must, **values}, schema)
     if kind == "array":
-        return [fill(one, root, depth + 1) for one in items(schema)]
+        return [fill(one, root, depth + 1, chosen) for one in items(schema)]
     if kind in ("integer", "number"):
         return _number(schema, whole=kind == "integer")
     if kind == "boolean":
@@ -132,6 +181,12 @@ def needed(schema: JsonSchema) -> Iterator[tuple[str, Any]]:
     required = schema.get("required", properties)
     yield from ((name, one) for name, one in properties.items() if name in required)
     yield from ((name, {}) for name in required if name not in properties)
+
+
+def in_order(values: Mapping[str, Any], schema: JsonSchema) -> dict[str, Any]:
+    """The properties in the schema's order; those that it does not name come last."""
+    named = [name for name in schema.get("properties", {}) if name in values]
+    return {name: values[name] for name in dict.fromkeys([*named, *values])}
 
 
 def items(schema: JsonSchema) -> list[Any]:

@@ -5,7 +5,7 @@ The words stand in one string of a value that satisfies the schema, the one that
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, takewhile
@@ -15,9 +15,12 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.schema_values import (
     FORMATS,
+    NONE_CHOSEN,
     JsonSchema,
     branches,
     fill,
+    given,
+    in_order,
     items,
     kind_of,
     listed,
@@ -60,11 +63,26 @@ class _Spot:
         return kept, self.optional, self.in_list, not shown, self.depth
 
 
-def structured(reply: Reply, conversation: Conversation, field: str = "") -> Reply:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The schema of a request, and the values that are chosen for properties of some names."""
+
+    root: JsonSchema
+    chosen: Mapping[str, Any]
+
+    def fill(self, schema: Any, depth: int) -> Any:
+        """A small value of a part of the schema."""
+        return fill(schema, self.root, depth, self.chosen)
+
+
+def structured(
+    reply: Reply, conversation: Conversation, field: str = "", chosen: Mapping[str, Any] = NONE_CHOSEN
+) -> Reply:
     """The reply as a model gives it whose request asks for JSON: its text inside a value of the schema.
 
-    `field` names the property for the text. A text that is JSON already stays as it is, and so do white space and a
-    refusal. Beside a tool call there is no text. A reply that the script stops at its token limit ends with its words.
+    `field` names the property for the text, and `chosen` has the values of other properties by name. A text that is
+    JSON already stays as it is, and so do white space and a refusal. Beside a tool call there is no text. A reply that
+    the script stops at its token limit ends with its words.
     """
     texts = [item for item in reply.items if isinstance(item, Text)]
     if conversation.schema is None or not texts or reply.stop == "refusal":
@@ -75,61 +93,62 @@ def structured(reply: Reply, conversation: Conversation, field: str = "") -> Rep
         return replace(reply, items=others)
     if not words.strip() or _is_json(words):
         return reply
-    text = replace(_written(_asked(conversation), words, field), pace_ms=texts[0].pace_ms)
+    text = replace(_written(_Asked(_schema(conversation), chosen), words, field), pace_ms=texts[0].pace_ms)
     if reply.stop == "max_tokens" and text.span is not None:
         text = replace(text, text=text.text[: text.span[1]])
     return replace(reply, items=(*others, text))
 
 
-def _written(schema: JsonSchema, words: str, field: str) -> Text:
+def _written(asked: _Asked, words: str, field: str) -> Text:
     """The JSON text of a value with these words; a schema without room for them gets a value without them."""
-    spots = [spot for spot in islice(_spots(schema, schema, "", 0), _MOST_SPOTS) if spot.most >= _LEAST_CHARS]
+    spots = [spot for spot in islice(_spots(asked.root, asked, "", 0), _MOST_SPOTS) if spot.most >= _LEAST_CHARS]
     named = [spot for spot in spots if field and spot.name == field]
     best = min(named or spots, key=_Spot.rank, default=None)
     if best is None:
-        return Text(_dumped(fill(schema)))
+        return Text(_dumped(asked.fill(asked.root, 0)))
     quoted = _dumped(words[-best.most :])[1:-1]  # what it is known by comes last
     before, _, after = _dumped(best.build(_HERE)).partition(_HERE)
     return Text(before + quoted + after, span=(len(before), len(before) + len(quoted)))
 
 
-def _spots(schema: Any, root: JsonSchema, name: str, depth: int) -> Iterator[_Spot]:
+def _spots(schema: Any, asked: _Asked, name: str, depth: int) -> Iterator[_Spot]:
     """The strings of a schema that may be any text."""
-    schema = resolved(schema, root)
+    schema = resolved(schema, asked.root)
     if depth > _DEEPEST or "const" in schema or "enum" in schema:
         return
     if unions := branches(schema):
         for one in unions:
-            yield from _spots(one, root, name, depth + 1)
+            yield from _spots(one, asked, name, depth + 1)
         return
     kind = kind_of(schema)
     if kind == "string" and "pattern" not in schema and schema.get("format") not in FORMATS:
         least, most = schema.get("minLength", 0), schema.get("maxLength", 2**20)
         yield _Spot(name, lambda words: words, most if least <= _LEAST_CHARS else 0, depth=depth)
     elif kind == "object":
-        yield from _of_object(schema, root, depth)
+        yield from _of_object(schema, asked, depth)
     elif kind == "array" and schema.get("maxItems") != 0:
-        rest = [fill(one, root, depth + 1) for one in items(schema)[1:]]
+        rest = [asked.fill(one, depth + 1) for one in items(schema)[1:]]
         first = next(iter(listed(schema.get("prefixItems"))), schema.get("items", {}))
-        for spot in _spots(first, root, name, depth + 1):
+        for spot in _spots(first, asked, name, depth + 1):
             yield replace(spot, in_list=True, build=_within(spot, lambda value: [value, *rest]))
 
 
-def _of_object(schema: JsonSchema, root: JsonSchema, depth: int) -> Iterator[_Spot]:
+def _of_object(schema: JsonSchema, asked: _Asked, depth: int) -> Iterator[_Spot]:
     properties = schema.get("properties", {})
     if not properties and depth == 0 and schema.get("additionalProperties") is not False:
         yield _Spot(_BARE, lambda words: {_BARE: words}, 2**20)
-    must = dict(needed(schema))
-    order = list({**properties, **must})
+    values = given(properties, asked.root, asked.chosen)
+    must = {name: one for name, one in needed(schema) if name not in values}
 
     def around(name: str, value: Any) -> dict[str, Any]:
-        """An object with this property and the required ones, in the schema's order."""
-        others = {other: fill(one, root, depth + 1) for other, one in must.items() if other != name}
-        filled = {**others, name: value}
-        return {key: filled[key] for key in order if key in filled}
+        """An object with this property, the chosen ones and the required ones, in the schema's order."""
+        others = {other: asked.fill(one, depth + 1) for other, one in must.items() if other != name}
+        return in_order({**others, **values, name: value}, schema)
 
     for name, one in properties.items():
-        for spot in _spots(one, root, name, depth + 1):
+        if name in values:
+            continue
+        for spot in _spots(one, asked, name, depth + 1):
             yield replace(spot, build=_within(spot, partial(around, name)), optional=spot.optional or name not in must)
 
 
@@ -148,7 +167,7 @@ def _is_json(text: str) -> bool:
         return False
 
 
-def _asked(conversation: Conversation) -> JsonSchema:
+def _schema(conversation: Conversation) -> JsonSchema:
     """The schema of the request. Where it asks only for JSON, what the instructions show: a schema, or an example."""
     schema = conversation.schema or {}
     if schema.keys() - {"type"} or schema.get("type", "object") != "object":

@@ -1,5 +1,6 @@
 """A script by position: the model's answer depends on turn and step, never on a count of requests."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -30,12 +31,15 @@ class ScriptedTurn:
 class FinishCall:
     """The tool call by which an agent's model ends a turn: the argument `arg` is `text` with the last words in it.
 
-    Without a tool, `arg` is the property of a structured reply in which the words stand.
+    Without a tool, `arg` is the property of a structured reply in which the words stand, and `text` is how a reply
+    without a schema holds them. `chosen` has the values of
+    other properties by name, in that call and in each structured reply.
     """
 
     tool: str
     arg: str
     text: str = "{answer}"
+    chosen: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -81,10 +85,12 @@ class TurnScript:
     def aside(self, call: int, conversation: Conversation) -> Reply:
         """The reply to a background call that belongs to no conversation: a few words by which it is recognized."""
         place, positions = self.place(call, conversation), self.positions
+        chosen = self.finish.chosen if self.finish is not None else {}
         if place.turn == 0:
-            return structured(Reply((Text("A short note"),)), conversation)
+            return structured(Reply((Text("A short note"),)), conversation, chosen=chosen)
         positions.sides.answered(call, place.background, structured=conversation.schema is not None)
-        return structured(Reply((Text(f"A short note {note(positions.salt, call)}"),)), conversation)
+        words = f"A short note {note(positions.salt, call)}"
+        return structured(Reply((Text(words),)), conversation, chosen=chosen)
 
     def beside(self, place: CallPosition, conversation: Conversation) -> Reply:
         """The reply in a side conversation: its script's, beyond it a few words."""
@@ -115,20 +121,25 @@ class TurnScript:
             else:
                 items.append(replace(item, text=expand(item.text, values)))
         reply = self._finishing(replace(reply, items=tuple(items)), place, conversation)
-        shown = self.finish.arg if self.finish is not None and not self.finish.tool else ""
-        return structured(reply, conversation, shown)
+        if self.finish is None:
+            return structured(reply, conversation)
+        shown = "" if self.finish.tool else self.finish.arg
+        return structured(reply, conversation, shown, self.finish.chosen)
 
     def _finishing(self, reply: Reply, place: CallPosition, conversation: Conversation) -> Reply:
         """Last words as the call that ends the agent's turn, if this request offers that tool."""
         words, finish = spoken(reply), self.finish
-        if finish is None or not finish.tool or not words or reply.stop_reason != "end":
+        if finish is None or not words or reply.stop_reason != "end":
             return reply
+        if not finish.tool:
+            return _within(finish.text, words, reply) if conversation.schema is None else reply
         shell = find_shell(conversation.tools) if finish.tool == SHELL else None
         tool = find_named(conversation.tools, shell.name if shell else finish.tool)
         if tool is None:
             return reply
         schema = tool.schema or {}
-        filled = fill({**schema, "type": "object", "required": schema.get("required", ())})
+        whole = {**schema, "type": "object", "required": schema.get("required", ())}
+        filled = fill(whole, chosen=finish.chosen)
         args = {**filled, finish.arg: finish.text.replace("{answer}", words)}
         token = self.positions.token_at(place, 1)
         call = ToolCall(tool.name, args, f"{token}a{place.attempt}")
@@ -154,6 +165,18 @@ class TurnScript:
         elif named := find_named(conversation.tools, name):
             name = named.name
         return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")
+
+
+def _within(template: str, words: str, reply: Reply) -> Reply:
+    """The reply whose text is the template around its words; in quotes they are written as in JSON."""
+    if template == "{answer}":
+        return reply
+    before, _, after = template.partition("{answer}")
+    quoted = before.endswith('"') and after.startswith('"')
+    said = json.dumps(words, ensure_ascii=False)[1:-1] if quoted else words
+    pace_ms = next(item.pace_ms for item in reply.items if isinstance(item, Text))
+    text = Text(before + said + after, pace_ms, span=(len(before), len(before) + len(said)) if quoted else None)
+    return replace(reply, items=(*(item for item in reply.items if not isinstance(item, Text)), text))
 
 
 CLOSING = Text("That is all. {nonce}")

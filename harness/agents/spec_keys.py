@@ -30,6 +30,10 @@ HostLink = Literal["llm", "chat"]
 Wire = Literal["openai-chat", "openai-responses", "openai-realtime", "anthropic", "gemini", "ollama"]
 
 
+ONLY_WORDS = "{answer}"
+"""The last words as they are."""
+
+
 def _holds_answer(text: str) -> str:
     if "{answer}" not in text:
         raise BadValueError(f"expected {{answer}} where the last words go, found {text!r}")
@@ -114,12 +118,23 @@ class Timeout(SpecPart):
 class Finish(SpecPart):
     """The tool call by which the agent's model ends a turn; `text` holds {answer} where the last words go.
 
-    Without `tool`, `arg` is the property of a structured reply that the agent shows.
+    Without `tool`, `arg` is the property of a structured reply that the agent shows, and `text` is how a reply without
+    a schema holds the words. `with` has the values of other properties by name, in that call and in every reply by a
+    schema.
     """
 
     tool: str = ""
-    arg: str
-    text: Annotated[str, AfterValidator(_holds_answer)] = "{answer}"
+    arg: str = ""
+    text: Annotated[str, AfterValidator(_holds_answer)] = ONLY_WORDS
+    chosen: dict[str, Any] = Field(default={}, alias="with")
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Self:
+        if self.tool and not self.arg:
+            raise BadValueError("expected the argument of the tool in which the last words stand", "arg")
+        if not self.arg and not self.chosen and self.text == ONLY_WORDS:
+            raise BadValueError("expected at least one of arg, text and with")
+        return self
 
 
 class UsageSources(SpecPart):

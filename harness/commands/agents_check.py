@@ -140,7 +140,7 @@ def _finish(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator
     offered = ", ".join(sorted(facts.tools)) or "none"
     if agent.finish is not None:
         tool = agent.finish.tool
-        if not (facts.shell if tool == SHELL else any(name.endswith(tool) for name in facts.tools)):
+        if tool and not (facts.shell if tool == SHELL else any(name.endswith(tool) for name in facts.tools)):
             yield CheckFinding(False, f"finish: the agent advertises no tool {tool} (tools: {offered})")
         return
     texts = [call for call in history.turns[0].calls if call.final and facts.tools & set(call.arrived.tools)]

@@ -27,7 +27,10 @@ CONTROL_TOOL = "wedgehog_hello"
 """The tool host's only tool if the scenario names none, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
 RESULT_MARKS = "it is known by the id of its call, or by the last line that the command prints"
-NO_PROPERTY = "If its reply is JSON by a schema, name the property that it shows: `finish: {arg: …}`"
+NO_PROPERTY = (
+    "If its reply is JSON by a schema, name the property that it shows, `finish: {arg: …}`, and the values of other "
+    "properties that lead to an answer, `finish: {with: {…}}`"
+)
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""
 

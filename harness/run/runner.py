@@ -161,7 +161,9 @@ class _Run:
             self.beacons.wrapped,
             nonce_per_call=control is None,
             conversations=self.messages.conversations(),
-            finish=FinishCall(spec.finish.tool, spec.finish.arg, spec.finish.text) if spec.finish else None,
+            finish=FinishCall(spec.finish.tool, spec.finish.arg, spec.finish.text, spec.finish.chosen)
+            if spec.finish
+            else None,
         )
         self.tokens = TokenEndpoint(self.injector.tokens.asked, self.injector.tokens.expires_in)
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered, self.tokens)

@@ -149,7 +149,8 @@ class ScriptedReplies:
             reply = replies[place.step - 1]
             gone = turn.only_offered and not offers(conversation, reply)
             return within_tools(replies[-1] if gone else reply, conversation)
-        open_end = self.script.finish is not None or (bool(replies) and bool(_calls(replies[-1])))
+        by_call = self.script.finish is not None and bool(self.script.finish.arg)
+        open_end = by_call or (bool(replies) and bool(_calls(replies[-1])))
         if open_end or not self.script.positions.is_open(place.turn):
             return Reply((CLOSING,))
         return None

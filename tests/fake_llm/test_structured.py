@@ -226,3 +226,35 @@ async def test_json_that_is_cut_by_the_clients_limit_is_broken(open_llm: Any, as
     document = provider.request() | body | limit | both
     said = said_in(provider, await ask(await open_llm(_Structured()), provider, document))
     assert said == json.dumps({"sure": 0.5, "answer": LONG}, ensure_ascii=False)[:64]
+
+
+ROUTE = of({"action": {"enum": ["search", "final_answer"]}, "answer": TEXT}, "action", "answer")
+CHECK = of({"safe": {"type": "boolean"}, "by": of({"level": {"enum": [1, 2, 3]}}, "level")}, "safe")
+
+
+@pytest.mark.parametrize(
+    ("schema", "chosen", "value"),
+    [
+        (ROUTE, {}, {"action": "search", "answer": WORDS}),
+        (ROUTE, {"action": "final_answer"}, {"action": "final_answer", "answer": WORDS}),
+        (ROUTE, {"action": "dance", "safe": True}, {"action": "search", "answer": WORDS}),
+        (CHECK, {"safe": True}, {"safe": True}),
+        (CHECK, {"safe": 1}, {"safe": False}),
+        (of({"by": CHECK}, "by"), {"level": 2, "by": "x"}, {"by": {"safe": False}}),
+        (of({"by": of({"level": {"enum": [1, 2]}}, "level")}, "by"), {"level": 2}, {"by": {"level": 2}}),
+        (of({"grade": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "grade"), {"grade": 5}, {"grade": 5}),
+        (of({"grade": {"type": ["integer", "null"]}}, "grade"), {"grade": None}, {"grade": None}),
+        (of({"title": TEXT, "note": TEXT}, "title", "note"), {"title": "T"}, {"title": "T", "note": WORDS}),
+        (
+            {"type": "array", "minItems": 1, "items": ROUTE},
+            {"action": "final_answer"},
+            [{"action": "final_answer", "answer": WORDS}],
+        ),
+    ],
+)
+def test_a_spec_chooses_the_values_of_properties_by_name(schema: Any, chosen: dict[str, Any], value: Any):
+    """Where the schema admits them, at any depth; also an optional one. The words stand in another property."""
+    (text,) = structured(SAY, asked(schema), chosen=chosen).items
+    found = json.loads(text.text)
+    jsonschema.validate(found, schema)
+    assert found == value

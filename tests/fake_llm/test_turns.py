@@ -147,6 +147,38 @@ def test_last_words_stand_in_the_property_that_the_agent_shows(script: TurnScrip
     assert script.answer(2, ASKED).items == (Text("Done NONCE"),)
 
 
+def test_a_spec_chooses_values_in_the_call_that_ends_a_turn_and_in_every_reply_by_a_schema(script: TurnScript):
+    """Also in those beside the conversation, such as a check of a message."""
+    script.finish = FinishCall("final_answer", "answer", chosen={"sure": True})
+    script.turns = {1: ScriptedTurn((Reply((Text("Done {nonce}"),)),), "NONCE")}
+    (call,) = script.answer(1, talk(user("mk1q go"), tools=(BASH, SUBMIT))).items
+    assert isinstance(call, ToolCall) and call.args == {"answer": "Done NONCE", "sure": True}
+    schema = {"type": "object", "properties": {"sure": {"type": "boolean"}}}
+    script.positions.end()
+    (said,) = script.answer(2, talk(user("Is it safe?"), schema=schema)).items
+    assert json.loads(said.text) == {"sure": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "sent"),
+    [
+        ('{"say": "{answer}"}', '{"say": "He said \\"no\\" NONCE"}'),
+        ("Answer: {answer}!", 'Answer: He said "no" NONCE!'),
+        ("{answer}", 'He said "no" NONCE'),
+    ],
+)
+def test_last_words_stand_in_a_text_of_the_agents_own_form(script: TurnScript, text: str, sent: str):
+    """Some agents ask for JSON only in words; a reply by a schema has its own form, and a tool call is none."""
+    script.finish = FinishCall("", "", text)
+    script.turns = {1: ScriptedTurn((Reply((Text('He said "no" {nonce}', pace_ms=3),)),), "NONCE"), 2: TURN}
+    (said,) = script.answer(1, talk(user("mk1q go"), tools=(BASH,))).items
+    assert isinstance(said, Text) and (said.text, said.pace_ms) == (sent, 3)
+    assert said.words == ('He said "no" NONCE' if "say" in text else sent)
+    by_schema = talk(user("mk1q go"), tools=(BASH,), schema={"type": "object", "properties": {"a": {"type": "string"}}})
+    (said,) = script.answer(2, by_schema).items
+    assert isinstance(said, Text) and json.loads(said.text) == {"a": 'He said "no" NONCE'}
+
+
 def test_last_words_may_be_a_shell_command(script: TurnScript):
     """Some agents end their turn by a command that they watch for; it carries no beacon."""
     script.finish = FinishCall("shell", "command", "echo DONE; echo '{answer}'")
