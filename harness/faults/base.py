@@ -99,6 +99,10 @@ class Fault:
     """Whether a search draws it; False if only agents with a special spec can meet it."""
     lasts_its_turn: ClassVar[bool] = False
     """Whether its harm lasts until it is healed, so that no second try in its turn can be answered."""
+    of_memory: ClassVar[bool] = False
+    """Whether it strikes the agent's own database."""
+    unmet: ClassVar[str] = ""
+    """Why it did not fire, although its place came."""
     undrawn: ClassVar[tuple[str, ...]] = ()
     """Parameters that a search leaves at their defaults, because not every agent can show what they do."""
     without_threshold: ClassVar[tuple[str, ...]] = ()
@@ -113,6 +117,11 @@ class Fault:
     def needs(self) -> tuple[Need, ...]:
         """What the agent must have."""
         return ()
+
+    @property
+    def for_some(self) -> bool:
+        """Whether a correct agent may never have what it acts on; then its scenario does not apply."""
+        return False
 
     @property
     def timed(self) -> bool:

@@ -41,6 +41,9 @@ class Hands(Protocol):
     async def fill(self, free_bytes: int) -> None:
         """Leave `free_bytes` bytes of room on the agent's disk until the fault is healed."""
 
+    async def lock_databases(self) -> None:
+        """Hold the locks of the agent's SQLite databases until the fault is healed."""
+
     async def harm_host(self, harm: HostHarm) -> None:
         """Harm the hosts behind the fault's link until the fault is healed."""
 

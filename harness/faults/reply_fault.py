@@ -48,8 +48,6 @@ class ReplyFault(Fault):
     """It changes the script's own answer, before names, ids and templates are filled in."""
     repeats_on_later_steps: ClassVar[bool] = False
     """It applies to every later step of its turn too."""
-    unmet: ClassVar[str] = ""
-    """Why it did not fire although its call arrived."""
     says_nothing: ClassVar[bool] = False
     """The reply is complete and has no words."""
     lasts: ClassVar[bool] = False
@@ -70,11 +68,6 @@ class ReplyFault(Fault):
 
     counts_events: ClassVar[bool] = False
     """It changes one event of a stream, which its trigger names; `phase: middle` is the one behind half of them."""
-
-    @property
-    def for_some(self) -> bool:
-        """Whether a correct agent may never send what it acts on; then its scenario does not apply."""
-        return False
 
     @property
     def breaks_arguments(self) -> bool:

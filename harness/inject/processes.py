@@ -15,7 +15,7 @@ from wedgehog.harness.faults.process_fault import ActorFault, Demand, HostHarm, 
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.link_faults import LinkFaults
 from wedgehog.harness.inject.state import SETTLE_S
-from wedgehog.harness.inject.targets import Disk, Hit, HostTarget, ServerTarget, Targets
+from wedgehog.harness.inject.targets import Databases, Disk, Hit, HostTarget, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Provable
 from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
@@ -262,6 +262,29 @@ class AgentHands:
         try:
             await self.state.healed.wait()
             await disk.heal()
+        finally:
+            self.state.busy.release()
+
+    # ---- databases
+
+    async def lock_databases(self) -> None:
+        """Hold the locks; healing waits until they are given back."""
+        databases = self.agent.targets.databases()
+        if databases is None:
+            return
+        await self.state.busy.acquire()
+        try:
+            if proof := await databases.lock():
+                self.run.fired(self.state, proof)
+                if self.state.planned.heal_after_s is not None:
+                    self.run.spawn(self.run.heal_in(self.state, self.state.planned.heal_after_s))
+        finally:
+            self.run.spawn(self._unlock(databases))
+
+    async def _unlock(self, databases: Databases) -> None:
+        try:
+            await self.state.healed.wait()
+            await databases.release()
         finally:
             self.state.busy.release()
 

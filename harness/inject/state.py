@@ -152,6 +152,7 @@ class InjectorState:
                 bytes=let_through,
                 slows=state.slows,
                 whole_link=state.wire is not None and state.wire.reach == "link",
+                of_memory=state.planned.fault.of_memory,
             )
         )
 

@@ -51,6 +51,16 @@ class Disk(Protocol):
         """Free the space again."""
 
 
+class Databases(Protocol):
+    """The SQLite databases of an agent."""
+
+    async def lock(self) -> str:
+        """Hold their locks; return how that is known, or nothing where there is none to hold."""
+
+    async def release(self) -> None:
+        """Give the locks back."""
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """The processes that were hit, and how that is known."""
@@ -89,3 +99,4 @@ class Targets:
     grace_s: float = 5.0
     server: Callable[[], ServerTarget | None] = lambda: None
     hosts: Callable[[], HostTarget | None] = lambda: None
+    databases: Callable[[], Databases | None] = lambda: None

@@ -21,14 +21,15 @@ _WORD: Final = re.compile(r"(?<!\w)[^\W\d_]{3,}(?!\w)")
 
 @invariant("memory_loss_told")
 def memory_loss_told(history: History) -> Iterator[Verdict]:
-    """If a server behind `links:` fails, the agent does not silently forget an answered turn.
+    """If a server behind `links:` fails, or its database is locked, an answered turn is not silently forgotten.
 
     An agent that takes a failed read of its database for an empty memory answers as if its user had said nothing
     before; one that ignores a failed write has forgotten the turn at the next message. Judged on two answered turns in
-    a row, if a fault struck such a server in one of them: the requests of the second must carry the message of the
-    first. If they do not, the output of one of the two must have a word of its own, which neither the model nor a turn
-    without a failure says. A background call in between may have made a summary. Another turn of the run must have
-    carried the one before it: an agent without a memory is not judged, nor one that leaves turns out without a fault.
+    a row, if a fault struck the server or the database in one of them: the requests of the second must carry the
+    message of the first. If they do not, the output of one of the two must have a word of its own, which neither the
+    model nor a turn without a failure says. A background call in between may have made a summary. Another turn of the
+    run must have carried the one before it: an agent without a memory is not judged, nor one that leaves turns out
+    without a fault.
 
     Fix: Tell a failed read from an empty result: an error, a time-out or a closed connection is not "no messages". Try
     again on a new connection, or tell the user that the earlier conversation cannot be read, or that this turn could
@@ -64,11 +65,15 @@ def _keeps(history: History, pairs: list[tuple[Turn, Turn]], struck: Turn) -> bo
 def _judge(history: History, before: Turn, turn: Turn, fired: FaultFired) -> Iterator[Verdict]:
     calls = _paid(turn)
     if _carries(turn, before):
-        yield passed(because=f"{turn}: its requests carry {before} although {fired.link} failed")
+        yield passed(because=f"{turn}: its requests carry {before} although {_place(fired)} failed")
     elif not _is_told(history, before, turn) and not summarized(history, before, calls[0]):
         lost = f"request {calls[0].number} carries nothing of {before}, which was answered"
-        says = f"{turn}: {lost}; {fired.name} struck {fired.link}, and nothing in the output says so"
+        says = f"{turn}: {lost}; {fired.name} struck {_place(fired)}, and nothing in the output says so"
         yield fail(says, (fired, *requests(calls), *ends(turn)))
+
+
+def _place(fired: FaultFired) -> str:
+    return "its database" if fired.of_memory else fired.link
 
 
 def _paid(turn: Turn) -> list[Call]:
@@ -76,8 +81,12 @@ def _paid(turn: Turn) -> list[Call]:
 
 
 def _struck(history: History, turn: Turn) -> list[FaultFired]:
-    """The faults that struck a server of the user's own in a turn. A fault may be proved only at the turn's end."""
-    return [it for it in history.of(FaultFired) if it.turn == turn.number and it.link.startswith("tcp:")]
+    """The faults that struck its memory in a turn: a server of the user's own, or its database.
+
+    A fault may be proved only at the turn's end.
+    """
+    fired = (it for it in history.of(FaultFired) if it.turn == turn.number)
+    return [it for it in fired if it.of_memory or it.link.startswith("tcp:")]
 
 
 def _carries(turn: Turn, other: Turn) -> bool:

@@ -23,12 +23,12 @@ from wedgehog.harness.record.events.run import Note, SessionKept, SessionPlanted
 from wedgehog.harness.record.events.turn import MAIN_SESSION, SessionSaved, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.sandbox.cleanup import carrying
+from wedgehog.harness.sandbox.database_locks import SQLITE, is_database
 from wedgehog.harness.sandbox.process_info import tree_of
 from wedgehog.harness.sandbox.signals import tree
 
 NEVER_TORN = "The agent replaces its session file whole, so the kill left no half line in it."
 A_DATABASE = "The agent's session is a database, which a crash does not tear, so the kill left no half line in it."
-SQLITE = b"SQLite format 3"
 MOST_HELD = 64
 
 
@@ -189,7 +189,7 @@ class SessionFiles(SessionFileTargets):
     def _why_never_torn(self, files: Sequence[Path]) -> str:
         if self._replaced:
             return NEVER_TORN
-        return A_DATABASE if any(_is_database(file) for file in files) else ""
+        return A_DATABASE if any(map(is_database, files)) else ""
 
     def _patterns(self, place: AgentContext) -> list[Path]:
         if place.session not in self._known_patterns:
@@ -248,12 +248,6 @@ def torn_of(files: Sequence[Path]) -> Path | None:
     with file.open("r+b") as open_:
         open_.truncate(begin + (len(data.rstrip(b"\n")) - begin) // 2)
     return file
-
-
-def _is_database(file: Path) -> bool:
-    with suppress(OSError), file.open("rb") as open_:
-        return open_.read(len(SQLITE)) == SQLITE
-    return False
 
 
 def _has_lines(file: Path) -> bool:

@@ -88,5 +88,4 @@ def _why_not(history: History, planned: PlannedFault) -> str:
     sizes = [call.ended.body_bytes for call in tried if call.ended is not None]
     if isinstance(at, AtReply) and at.byte is not None and sizes and max(sizes) <= at.byte:
         return f"; it waits for byte {at.byte:,}, and the reply's body had {max(sizes):,}"
-    unmet = planned.fault.unmet if isinstance(planned.fault, ReplyFault) else ""
-    return f"; {unmet}" if unmet else ""
+    return f"; {planned.fault.unmet}" if planned.fault.unmet else ""

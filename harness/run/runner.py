@@ -48,6 +48,7 @@ from wedgehog.harness.run.turn import (
     TurnPlayer,
 )
 from wedgehog.harness.run.turns import Turns, control_facts
+from wedgehog.harness.sandbox.database_locks import DatabaseLocks
 from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
@@ -144,6 +145,7 @@ class _Run:
             grace_s=max(KILL_GRACE_LEAST_S, KILL_GRACE_S / scale),
             server=lambda: self.services,
             hosts=lambda: self.place.hosts,
+            databases=self._databases,
         )
         self.injector = Injector(
             links.plan, links, history, clock, scenario.messages(scale), targets=targets, delivered=self._delivered
@@ -247,6 +249,12 @@ class _Run:
             simulated=self.simulated,
             warm=self.job.warm,
         )
+
+    def _databases(self) -> DatabaseLocks:
+        """The databases in the folders of the agent and of its sessions."""
+        place, sessions = self.place, self.places.values()
+        folders = [place.home, place.cwd, place.session_dir, *(it.session_dir for it in sessions)]
+        return DatabaseLocks([place.outside(it) for it in dict.fromkeys(folders)], f"{self.job.mark}/locks")
 
     @contextlib.asynccontextmanager
     async def _agent(self) -> AsyncIterator[Session]:

@@ -70,6 +70,26 @@ class DiskFull(ProcessFault):
         await hands.fill(self.free_bytes)
 
 
+@fault("database_locked", family="actor")
+class DatabaseLocked(ProcessFault):
+    """Another process writes to the SQLite databases in the agent's HOME, session folder and working folder.
+
+    It holds the lock of each (`BEGIN EXCLUSIVE`) until the fault is healed: the agent cannot write, and without a
+    write-ahead log it cannot read either. It gets `database is locked` at once, or after its busy timeout. A scenario
+    is skipped for an agent without such a database.
+    """
+
+    searched: ClassVar[bool] = False
+    unmet: ClassVar[str] = "the agent has no SQLite database in its home, session and working folder that can be locked"
+    for_some = True
+    lasts_its_turn = True
+    of_memory = True
+
+    async def act(self, hands: Hands) -> None:
+        """Hold the locks."""
+        await hands.lock_databases()
+
+
 @fault("abort", family="actor")
 class Abort(ActorFault):
     """The user stops the turn, as the agent's spec says a user does."""

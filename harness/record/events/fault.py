@@ -29,6 +29,8 @@ class FaultFired(Event):
     """Whether every byte arrives in the end, so that the fault prevents no request."""
     whole_link: bool = False
     """Whether it met every connection of its link."""
+    of_memory: bool = False
+    """Whether it struck the agent's own database."""
 
 
 class FaultUnproven(Event):

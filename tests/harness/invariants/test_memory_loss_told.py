@@ -20,12 +20,13 @@ def played(
     after: bool = False,
     beside: bool = False,
     fails_in: int = 2,
+    fired: FaultFired = CUT,
 ) -> History:
     """A run whose requests carry these turns (None: all); the link's server fails in one turn."""
     tell = HistoryBuilder()
     for number, carried in enumerate(sees, start=1):
         tell.message()
-        fired = replace(CUT, link=link, turn=fails_in)
+        fired = replace(fired, link=link if fired is CUT else fired.link, turn=fails_in)
         struck = number == fails_in
         if struck and not after:
             tell.add(fired)
@@ -150,3 +151,12 @@ def test_words_that_stand_in_each_output_say_nothing_of_the_loss():
         tell.reply(tell.ask(1, sees=[2] if number == 2 else None), f"Done {tell.nonce}")
         tell.end(f"Done {tell.nonce}", stderr=line)
     assert check("memory_loss_told", tell.seal()).status == "fail"
+
+
+def test_a_locked_database_is_judged_as_a_server_that_fails():
+    """It is on the agent's own disk; other faults on the agent are not of its memory."""
+    locked = replace(CUT, name="locked", link="agent", of_memory=True)
+    found = check("memory_loss_told", played([1], None, [1, 3], None, fired=locked))
+    assert found.status == "fail" and "locked struck its database, and nothing in the output says so" in found.says
+    frozen = replace(locked, of_memory=False)
+    assert check("memory_loss_told", played([1], None, [1, 3], None, fired=frozen)).status == "nothing"
