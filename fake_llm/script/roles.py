@@ -1,4 +1,4 @@
-"""Tools by role: a scenario's `shell` is an agent's Bash or exec_command, its `subagent` a Task or spawn_agent."""
+"""Tools by role: a scenario's `shell` is an agent's Bash, its `subagent` a Task, its `fetch` a WebFetch."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from wedgehog.fake_llm.script.schema_values import fill
 
 SHELL = "shell"
 SUBAGENT_TOOL = "subagent"
+FETCH = "fetch"
 SILENT_COMMANDS = frozenset({"true", ":"})
 """Commands of the shell role that print nothing, not even the token of their call: their result is empty."""
 _SHELL_NAME = re.compile(r"shell|bash|exec|run.*command|terminal", re.IGNORECASE)
@@ -19,6 +20,12 @@ _SUBAGENT_NAME = re.compile(
     re.IGNORECASE,
 )
 _PROMPT_PARAMETERS = ("prompt", "task", "message", "instructions", "input", "query", "request", "description")
+_FETCH_NAME = re.compile(
+    r"^(?!.*browser).*(fetch|scrape|crawl|browse|web_?(page|read)|https?_?(get|request)|curl"
+    r"|(read|open|get|visit|load|view|extract)_?(the_?)?(url|uri|web|page|link|site)|^(http|url|visit)$)",
+    re.IGNORECASE,
+)
+_URL_PARAMETERS = ("url", "uri", "urls", "link", "href", "address")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +88,35 @@ def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
         parameter = next((it for it in _PROMPT_PARAMETERS if "string" in _kinds(properties.get(it))), None)
         if parameter and names_subagent(tool.name):
             return SubagentTool(tool.name, parameter, tool.schema or {})
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchTool:
+    """The agent's tool that reads a page of the web: its name, the parameter for the address, and its JSON Schema."""
+
+    name: str
+    parameter: str
+    takes_list: bool
+    schema: Mapping[str, Any]
+
+    def arguments(self, url: str) -> dict[str, Any]:
+        """Arguments that read the page at `url`."""
+        return _filled(self.schema, self.parameter, [url] if self.takes_list else url)
+
+
+def find_fetch(tools: Sequence[ToolSpec]) -> FetchTool | None:
+    """The first advertised tool that reads the page at an address, or None.
+
+    >>> find_fetch([ToolSpec("WebFetch", schema={"properties": {"url": {"type": "string"}}})]).name
+    'WebFetch'
+    """
+    for tool in tools:
+        properties = (tool.schema or {}).get("properties") or {}
+        for parameter in _URL_PARAMETERS:
+            kinds = _kinds(properties.get(parameter))
+            if kinds & {"string", "array"} and _FETCH_NAME.search(tool.name):
+                return FetchTool(tool.name, parameter, "string" not in kinds, tool.schema or {})
     return None
 
 

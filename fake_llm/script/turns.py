@@ -8,7 +8,15 @@ from typing import Any
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.position import CallPosition, Positions
-from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL, find_named, find_shell, find_subagent
+from wedgehog.fake_llm.script.roles import (
+    FETCH,
+    SHELL,
+    SUBAGENT_TOOL,
+    find_fetch,
+    find_named,
+    find_shell,
+    find_subagent,
+)
 from wedgehog.fake_llm.script.schema_values import fill
 from wedgehog.fake_llm.script.side_conversations import note, prompt_mark
 from wedgehog.fake_llm.script.structured import structured
@@ -162,6 +170,9 @@ class TurnScript:
                 raise UnscriptedError("the script calls a subagent and the agent advertises no tool for it")
             name = delegate.name
             args = delegate.arguments(f"{prompt_mark(token)} {args.get('prompt', 'Look around.')}")
+        elif item.name == FETCH and [*args] == ["url"] and (reader := find_fetch(conversation.tools)):
+            name = reader.name
+            args = reader.arguments(str(args["url"]))
         elif named := find_named(conversation.tools, name):
             name = named.name
         return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")

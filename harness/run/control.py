@@ -50,6 +50,8 @@ class ControlFacts:
     """Whether one of them takes a shell command."""
     delegates: bool = False
     """Whether one of them gives a prompt to a subagent."""
+    fetches: bool = False
+    """Whether one of them reads a page of the web."""
     streams: bool = False
     websocket: bool = False
     """Whether its model calls come over a WebSocket."""

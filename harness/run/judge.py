@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wedgehog.fake_llm.script.main_call import COMPACTING
+from wedgehog.fake_llm.script.roles import FETCH
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -14,6 +15,7 @@ from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import Trouble
+from wedgehog.harness.record.events.service import PageAsked
 from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
@@ -52,7 +54,7 @@ def judge(
     `briefly`: without remarks, among them what fails only at level `strict`: a twentieth of a search.
     """
     expect = scenario.expect.get(agent.name)
-    skipped = _not_compacted(history, scenario) or _not_sent(history, scenario)
+    skipped = _not_compacted(history, scenario) or _not_sent(history, scenario) or _not_fetched(history, scenario)
     asked = expect is None and (agent.level == "strict" or not briefly)
     strict = [*_strict(history, scenario, agent)] if asked else []
     counted = strict if agent.level == "strict" else []
@@ -95,8 +97,16 @@ def _not_sent(history: History, scenario: Scenario) -> str:
     """Why a fault on what only some agents send does not apply, if the run shows that; empty if it does."""
     fired = {it.fault for it in history.of(FaultFired)}
     faults = [it.fault for number, it in enumerate(scenario.faults) if number not in fired]
-    unmet = (it.unmet for it in faults if isinstance(it, ReplyFault) and it.for_some)
+    unmet = (it.unmet for it in faults if it.for_some)
     return next(unmet, "") if history.whole else ""
+
+
+def _not_fetched(history: History, scenario: Scenario) -> str:
+    """Why a scenario about pages does not apply, if the run shows that; empty if it does."""
+    met = history.first(PageAsked) or history.first(FaultFired)  # a server that refuses all is asked for nothing
+    if FETCH not in scenario.tools_called or met is not None or not history.whole:
+        return ""
+    return "in this run the agent's tool asked our server for no page; it may refuse addresses on this machine"
 
 
 def _bounded(history: History, scenario: Scenario) -> Iterator[Verdict]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from wedgehog.harness.scenario.fault_plan import FaultPlan
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, STORE
 from wedgehog.harness.services.backend import BackendProxy
-from wedgehog.harness.services.beacon import BeaconPhase
+from wedgehog.harness.services.beacon import BeaconPhase, dotted
 from wedgehog.harness.services.database import Database
 from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost
 from wedgehog.harness.stdio_proxy.launch import ARGV as PIPE_ARGV
@@ -99,6 +100,8 @@ class RunServices:
                 tools, way, folder, mark, log, clock, time_scale, injector.tools, self, pipe, link=front
             )
         self.chat = self._chat_service() if agent.chat is not None else None
+        self._pages_offered: dict[str, str] = {}
+        """Paths of pages that the model has asked for, each with the token of its tool call."""
         self._stack = contextlib.AsyncExitStack()
 
     def _chat_service(self) -> "ChatService":
@@ -164,6 +167,10 @@ class RunServices:
         if self._host is not None:
             args = call.args if carries_all(call) else None
             self._host.offers.add(call.id.rpartition("a")[0], call.name, args)
+        if web := self._links.url(WEB):
+            said = json.dumps(call.args)
+            paths = [path for path in self._scenario.web if f'{web}{path}"' in said]
+            self._pages_offered |= dict.fromkeys(paths, dotted(call.id.rpartition("a")[0]))
 
     def called(self, tool: str, token: str, server: int) -> None:
         """A server of the tool host was called."""
@@ -197,7 +204,11 @@ class RunServices:
             await self._host.restart_server()
 
     def _page_asked(self, path: str, status: int) -> None:
-        self._history.add_unless_sealed(PageAsked(path=path, status=status))
+        if self._history.sealed:
+            return
+        self._history.add(PageAsked(path=path, status=status))
+        if token := self._pages_offered.pop(path, ""):  # its tool has begun; a second request is no second call
+            self._injector.beacon(token, "started")
 
     def _store_asked(self, number: int, verb: str, rows: int, latency_s: float) -> None:
         asked = StoreAsked(number=number, verb=verb, rows=rows, latency_s=round(latency_s, 4))

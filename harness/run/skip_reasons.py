@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wedgehog.fake_llm.other_form import FORMS
-from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
+from wedgehog.fake_llm.script.roles import FETCH, SHELL, SUBAGENT_TOOL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.faults.base import WireFault
@@ -25,6 +25,8 @@ NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
 def _has(control: ControlFacts, name: str) -> bool:
     if name == SUBAGENT_TOOL:
         return control.delegates
+    if name == FETCH and control.fetches:
+        return True
     return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
 
 

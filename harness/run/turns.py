@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.main_call import MainShape
-from wedgehog.fake_llm.script.roles import find_named, find_shell, find_subagent
+from wedgehog.fake_llm.script.roles import find_fetch, find_named, find_shell, find_subagent
 from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames, root_of, schema_mark
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.agents.spec import AgentSpec
@@ -121,7 +121,9 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
         facts = replace(facts, background=True, background_after=0)
     quoted = () if call is None else replies.replies_in(replies.tools_seen[call])
     feeds = facts.background and call is not None and any(number < call for number in quoted)
-    return replace(facts, schemas=schemas, shape=shape, delegates=delegates, background_feeds=feeds)
+    fetches = find_fetch(tools) is not None
+    found = replace(facts, schemas=schemas, shape=shape, delegates=delegates, background_feeds=feeds)
+    return replace(found, fetches=fetches)
 
 
 def _with_asides(

@@ -25,6 +25,8 @@ class PageConfig(ConfigModel):
     redirect: str | None = None
     status: Annotated[int, Field(ge=200, le=599)] = 200
     stall: Literal["forever"] | None = None
+    drip_s: PositiveFloat | None = None
+    """After the head and the text one more byte comes every so many seconds, for ever."""
 
 
 def _off(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The page server behind the link `tool:web`: pages, redirects, delays, and pages that stall."""
+"""The page server behind the link `tool:web`: pages, redirects, delays, and pages that stall or never end."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -43,4 +43,15 @@ class PageServer:
         await self._clock.sleep(page.delay_s / self._scale)
         if page.redirect:
             return web.Response(status=302, headers={"Location": page.redirect})
+        if page.drip_s is not None:
+            return await self._drip(request, page, page.drip_s / self._scale)
         return web.Response(status=page.status, text=padded(page.text, page.bytes))
+
+    async def _drip(self, request: web.BaseRequest, page: PageConfig, every_s: float) -> web.StreamResponse:
+        """Send the text, and then a byte each time, until the agent closes the connection."""
+        response = web.StreamResponse(status=page.status, headers={"Content-Type": "text/plain; charset=utf-8"})
+        await response.prepare(request)
+        await response.write(padded(page.text, page.bytes).encode())
+        while True:
+            await self._clock.sleep(every_s)
+            await response.write(b".")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import ToolSpec
-from wedgehog.fake_llm.script.roles import find_shell
+from wedgehog.fake_llm.script.roles import find_fetch, find_shell
 from wedgehog.fake_llm.script.schema_values import fill
 
 
@@ -110,3 +110,36 @@ def test_the_first_shell_of_several_is_taken():
 def test_a_schema_is_filled_with_a_small_value_of_its_kind(schema: dict[str, Any], value: Any):
     """Background calls with a structured answer get one that fits."""
     assert fill(schema) == value
+
+
+@pytest.mark.parametrize(
+    ("advertised", "arguments"),
+    [
+        (tool("WebFetch", ("url", "prompt"), url=TEXT, prompt=TEXT), {"url": "http://x/", "prompt": "a short phrase"}),
+        (tool("mcp__web__fetch", ("url",), url=TEXT), {"url": "http://x/"}),
+        (tool("read_url", uri=TEXT), {"uri": "http://x/"}),
+        (tool("scrape", urls={"type": "array", "items": TEXT}), {"urls": ["http://x/"]}),
+        (tool("http_get", url=TEXT), {"url": "http://x/"}),
+        (tool("visit_webpage", url=TEXT), {"url": "http://x/"}),
+    ],
+)
+def test_an_address_becomes_the_arguments_that_this_reader_requires(advertised: ToolSpec, arguments: dict[str, Any]):
+    """The first tool whose name says that it reads pages, and that takes an address."""
+    reader = find_fetch([tool("web_search", query=TEXT), tool("clone", url=TEXT), advertised])
+    assert reader is not None and reader.name == advertised.name
+    assert reader.arguments("http://x/") == arguments
+
+
+@pytest.mark.parametrize(
+    "advertised",
+    [
+        tool("web_search", query=TEXT),
+        tool("git_clone", url=TEXT),
+        tool("fetch", id=TEXT),
+        tool("browser_open_url", url=TEXT),
+        tool("download", url=TEXT),
+    ],
+)
+def test_a_tool_that_does_more_with_an_address_or_takes_none_is_no_reader(advertised: ToolSpec):
+    """A browser would open its window."""
+    assert find_fetch([advertised]) is None

@@ -215,3 +215,18 @@ def test_only_known_names_are_expanded():
     """Braces of shell commands and JSON stay."""
     assert expand("{nonce} {other} {{nonce}} ${HOME}", {"nonce": "N"}) == "N {other} {N} ${HOME}"
     assert expand_all({"a": ["{x}", 1, {"b": "{x}"}], "c": None}, {"x": "X"}) == {"a": ["X", 1, {"b": "X"}], "c": None}
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        (ToolSpec("WebFetch", "", {"properties": {"url": {"type": "string"}}}), {"url": "http://pages/news"}),
+        (ToolSpec("fetch", "", {"properties": {"id": {"type": "string"}}}), {"url": "http://pages/news"}),
+    ],
+)
+def test_a_page_is_read_by_the_agents_own_tool(script: TurnScript, tool: ToolSpec, args: dict[str, str]):
+    """A tool that is only called like the role gets the arguments as they are."""
+    script.values = {"web_url": "http://pages"}
+    script.turns = {1: ScriptedTurn((Reply((ToolCall("fetch", {"url": "{web_url}/news"}),)),), "NONCE")}
+    (call,) = script.answer(1, talk(user("mk1q go"), tools=(BASH, tool))).items
+    assert isinstance(call, ToolCall) and (call.name, call.args) == (tool.name, args)

@@ -29,9 +29,10 @@ def test_each_is_for_any_agent():
         assert not file.scenario.expect and file.path.stem == file.scenario.name
         asked = dict(file.scenario.invariants)
         assert bool(MINUTES in file.scenario.tags) == bool(asked.pop("turn_deadline", None)), file.path
-        assert all(find(name) and not given for name, given in asked.items())
+        assert all(find(name) for name in asked)
+        assert all(value is True for given in asked.values() for value in (given or {}).values()), "a switch, no bound"
         own = set(file.scenario.tools)
-        assert file.scenario.tools_called <= {"shell", "subagent"} | own, "a role, or a tool of our tool host"
+        assert file.scenario.tools_called <= {"shell", "subagent", "fetch"} | own, "a role, or a tool of our tool host"
 
 
 def test_faults_come_as_transient_and_as_permanent_ones():

@@ -22,6 +22,8 @@ MINUTES = {"tags": ["minutes"], "invariants": {"turn_deadline": {"turn_s": 600}}
 SHOWN = ControlFacts(True, tools=frozenset({"bash"}), shell=True, streams=True, resumes=True)
 COMMAND = {"command": ["x", "{message}"]}
 WRONG_SHAPE = {"faults": [{"do": "wrong_shape"}]}
+WRONG_PLAN = {"faults": [{"at": {"on": "background"}, "do": "wrong_shape"}]}
+PAGE = {"turns": [{"user": "Read it.", "model": [{"tool": "fetch", "args": {"url": "{web_url}/a"}}]}]}
 
 
 def agent(**words: Any) -> AgentSpec:
@@ -437,6 +439,10 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         ({"turns": [{"user": "a"}, {"user": "b"}]}, ControlFacts(True), {}, "the agent does not continue a session"),
         (WRONG_SHAPE, SHOWN, {}, "did not ask for JSON by a schema"),
         (WRONG_SHAPE, replace(SHOWN, shape=MainShape(structured=True)), {}, ""),
+        (WRONG_PLAN, replace(SHOWN, shape=MainShape(structured=True), background=True), {}, "no background call that"),
+        (WRONG_PLAN, replace(SHOWN, background=True, plans=True), {}, ""),
+        (PAGE, SHOWN, {}, "the agent advertises no tool fetch"),
+        (PAGE, replace(SHOWN, fetches=True), {}, ""),
     ],
 )
 def test_a_scenario_is_skipped_where_the_agent_lacks_what_it_is_about(

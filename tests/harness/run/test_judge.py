@@ -9,6 +9,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import Trouble
+from wedgehog.harness.record.events.service import PageAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.verdict import error, fail, inconclusive, nothing, passed, worst
@@ -209,6 +210,39 @@ def test_a_missing_number_of_tokens_is_skipped_where_no_reply_would_have_it():
     """A stream of chat completions tells it only where the request asks for it."""
     found = judged(well(HistoryBuilder()).seal(), faults=[{"at": {"turn": 1, "step": 1}, "do": "no_usage"}])
     assert found.skipped == "the agent does not ask for the number of tokens, so no reply can lack it"
+
+
+PAGES: dict[str, Any] = {
+    "turns": [{"user": "Read it.", "model": [{"tool": "fetch", "args": {"url": "{web_url}/a"}}, {"text": "{nonce}"}]}],
+    "web": {"/a": {"text": "It rained."}},
+}
+
+REFUSED = FaultFired(
+    fault=0, name="refuse", link="tool:web", turn=1, step=None, attempt=None, call=None, proof="a probe was refused"
+)
+
+
+@pytest.mark.parametrize(
+    ("met", "skipped"),
+    [
+        ((), True),
+        ((PageAsked(path="/a", status=200),), False),
+        ((REFUSED,), False),
+    ],
+)
+def test_a_scenario_about_pages_is_skipped_where_the_agent_reads_none_of_this_machine(met: Any, skipped: bool):
+    """A server that refuses connections is asked for no page either."""
+    faults = (
+        [{"link": "tool:web", "at": {"turn": 1, "phase": "connect"}, "do": "refuse"}] if met and not skipped else []
+    )
+    found = judged(with_event(well(HistoryBuilder()).seal(), *met), **PAGES, faults=faults)
+    assert ("it may refuse addresses on this machine" in found.skipped) is skipped
+
+
+def test_a_locked_database_is_skipped_where_there_is_none():
+    """The fault found nothing to lock."""
+    locks = [{"link": "agent", "at": {"turn": 1, "step": 1}, "do": "database_locked"}]
+    assert judged(well(HistoryBuilder()).seal(), faults=locks).skipped.startswith("the agent has no SQLite database")
 
 
 def test_a_fault_that_fired_leaves_the_verdict_to_the_invariants():

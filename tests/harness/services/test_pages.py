@@ -17,6 +17,7 @@ PAGES = {
     "/broken": {"text": "oops", "status": 500},
     "/late": {"text": "late", "delay_s": 60},
     "/stalled": {"stall": "forever"},
+    "/drips": {"text": "It rains", "drip_s": 3},
 }
 
 
@@ -90,3 +91,15 @@ def test_padding_never_shortens(text: str, size: int, length: int):
     """Sizes are bytes."""
     assert len(padded(text, size).encode()) == length
     assert padded(text, size).startswith(text)
+
+
+async def test_a_page_may_begin_and_never_end(server: Any, manual_clock: Any):
+    """Its words come at once, and then a byte each time."""
+    reader, writer = await asyncio.open_connection(*server.address)
+    writer.write(b"GET /drips HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert b"It rains" in await asyncio.wait_for(reader.readuntil(b"It rains"), 10)
+    for _ in range(3):
+        await manual_clock.advance(0.1)
+        assert await asyncio.wait_for(reader.readuntil(b"."), 10)
+    writer.close()
+    await writer.wait_closed()
