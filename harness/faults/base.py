@@ -42,6 +42,7 @@ Need = Literal[
     "chat_chunks",
     "item_ids",
     "schema",
+    "schema_beside",
     "models",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""

@@ -8,7 +8,7 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import calls_of, requests
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
-from wedgehog.harness.record.views import Call
+from wedgehog.harness.record.views import Call, Turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,8 @@ def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30)
 
     Side conversations are subagents, planners and judges. A parent that runs a failing subagent again multiplies the
     subagent's own retries; a run with the same prompt is the same conversation. The bounds are those of the main
-    conversation (`paid_call_bound`, `retry_discipline`).
+    conversation (`paid_call_bound`, `retry_discipline`). Any other request beside the conversation, such as that for a
+    title or a plan, is sent word for word at most `attempts` times in a turn.
 
     Fix: Limit the attempts of a subagent, and do not start it again with the same prompt after it has given up.
     Count its calls in the budget of the turn.
@@ -61,6 +62,18 @@ def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30)
         for step, calls in side.steps:
             yield from _one(f"step {step} of {side.name}", calls, 1 + per_step, attempts)
         yield passed(because=f"requests of {side.name}: {len(side.calls)}")
+    for turn in history.turns:
+        for name, equal in _equal(turn):
+            yield from _one(f"{turn}: one {name} call", equal, len(equal), attempts)
+
+
+def _equal(turn: Turn) -> Iterator[tuple[str, list[Call]]]:
+    """The calls beside the conversation and of none that are equal, with their purpose."""
+    found: dict[str, list[Call]] = {}
+    for call in calls_of(turn):
+        if call.arrived.background and not call.arrived.side and call.arrived.body_hash:
+            found.setdefault(call.arrived.body_hash, []).append(call)
+    yield from ((calls[0].arrived.background, calls) for calls in found.values() if len(calls) > 1)
 
 
 def _one(name: str, calls: Sequence[Call], paid: int, attempts: int) -> Iterator[Verdict]:

@@ -7,25 +7,36 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
 from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.turn_outcome import outcome_of, went_wrong
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 from wedgehog.harness.record.views import Turn
 
+AUXILIARY = ("title", "summary", "compact", "memory")
+"""Purposes of background calls without which every agent can answer."""
+
 
 @invariant("turn_answered", asked=True)
-def turn_answered(history: History) -> Iterator[Verdict]:
+def turn_answered(history: History, *, plan_errors: bool = False) -> Iterator[Verdict]:
     """Every message of the scenario is answered (asked where the next try would have worked).
 
     `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer;
-    nor does one that ends in an error after the agent got a signal.
+    nor does one that ends in an error after the agent got a signal. With `plan_errors` an error is enough where a
+    plan, a route or a check failed before the turn's first request of the conversation: an agent may refuse what it
+    could not check.
 
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx.
     Limit the attempts.
     """
-    yield from answered(history, history.turns)
+    yield from answered(history, history.turns, plan_errors=plan_errors)
 
 
-def answered(history: History, turns: Iterable[Turn]) -> Iterator[Verdict]:
+def _failed_in_its_plan(turn: Turn) -> bool:
+    """Whether the turn came no further than a plan, a route or a check, which failed."""
+    purposes = {call.arrived.background for call in turn.calls}
+    return not turn.main_calls and purposes.isdisjoint(AUXILIARY) and any(map(went_wrong, turn.calls))
+
+
+def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = False) -> Iterator[Verdict]:
     """A verdict for each of these turns that needs an answer and ended by itself."""
     signalled = {kill.turn for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")}
     for turn in turns:
@@ -35,7 +46,9 @@ def answered(history: History, turns: Iterable[Turn]) -> Iterator[Verdict]:
             continue
         if outcome.kind == "surfaced" and turn.number in signalled:
             continue
-        if outcome.kind == "answered":
+        if outcome.kind == "surfaced" and plan_errors and _failed_in_its_plan(turn):
+            yield passed(because=f"{turn} could not be planned or checked, and its user read so")
+        elif outcome.kind == "answered":
             yield passed(because=f"{turn} was answered")
         elif ours := refused_by_us(turn.calls):
             yield inconclusive(f"{turn}: our validator refused a request, and not for tool call pairing", ours.evidence)

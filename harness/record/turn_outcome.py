@@ -61,6 +61,11 @@ class TurnOutcome:
         return self.kind in ("answered", "surfaced", "stopped at its limit", "stopped by its user")
 
 
+def went_wrong(call: Call) -> bool:
+    """Whether a call failed, or a fault struck it: a plan that came whole may have another shape than asked for."""
+    return bool(call.faults) or not call.intact
+
+
 def answers(asked: Turn, answered: Turn) -> bool:
     """Whether the answer of one turn contains the nonce of another (or the same) turn."""
     nonce = plain(asked.stimulus.nonce) if asked.stimulus else ""
@@ -254,8 +259,8 @@ def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
     calls = turn.main_calls
     last = calls[-1] if calls else None
     unseen = any(last is None or last.arrived.id < fault.id for fault in turn.kept_away)
-    if unseen or last is None:
-        return unseen
+    if unseen or last is None:  # a plan or a check that failed kept the agent from its first request
+        return unseen or (made_good_by == "tool" and any(map(went_wrong, turn.calls)))
     if made_good_by == "any":
         return not last.ok and any(not call.ok for call in calls)
     ended_well = last.intact and last.ended is not None and last.ended.stop == "tool"

@@ -64,6 +64,8 @@ class ControlFacts:
     """Whether the call of its answer carries the words of an earlier one of them, as a worker carries a plan."""
     background_after: int = 0
     """How many main calls came before the first of these calls; a summary of a long conversation comes late."""
+    plans: bool = False
+    """Whether one of these asks for JSON by a schema: a plan, a route, a check."""
     refusals: frozenset[str] = frozenset()
     """Messages of refusals (not for pairing) that the agent gets without any fault too."""
     usual: frozenset[str] = frozenset()
@@ -138,6 +140,7 @@ def read_control(
         tokens=history.first(TokenAsked) is not None,
         background=any(not shape.alike(other) for other in shapes.values()),
         background_after=_main_calls_before(shape, shapes),
+        plans=any(other.structured and not shape.alike(other) for other in shapes.values()),
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),
         no_tool_turn=_no_tool_turn(history),

@@ -135,6 +135,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         and spec.wire != "openai-chat",
         "the agent did not ask for JSON by a schema in its control run": "schema" in needs
         and not (control.shape is not None and control.shape.structured),
+        "the agent made no background call that asks for JSON by a schema in its control run": "schema_beside" in needs
+        and not control.plans,
         "the agent has no hard-coded hosts behind that link (hosts)": bool(
             _host_links(scenario) - {*spec.hosts.values()}
         ),

@@ -137,7 +137,9 @@ class FaultConfig(ConfigModel):
             "chat": self.link == CHAT,
             "background": self.at.on == "background",
         }
-        return (*self.fault.needs, *(need for need, applies in place.items() if applies))
+        beside: dict[Need, Need] = {"schema": "schema_beside"} if place["background"] else {}
+        of_fault = (beside.get(need, need) for need in self.fault.needs)
+        return (*of_fault, *(need for need, applies in place.items() if applies))
 
     def planned(self) -> PlannedFault:
         """The same as a value of the plan."""

@@ -112,3 +112,17 @@ def test_a_scenario_may_bound_a_conversation_of_its_own(tell: HistoryBuilder, bo
         subagent(tell, 1)
     verdict = together(within(tell.end().seal(), "subagent", *bounds))
     assert (verdict.status, verdict.says) == ("fail" if says else "pass", says)
+
+
+@pytest.mark.parametrize(("times", "body", "status"), [(31, "same", "fail"), (30, "same", "pass"), (31, None, "pass")])
+def test_an_equal_call_beside_the_conversation_is_not_made_for_ever(times: int, body: str | None, status: str):
+    """A plan that cannot be read, for example; calls that differ are not counted together."""
+    tell = HistoryBuilder()
+    tell.message()
+    for number in range(times):
+        tell.reply(tell.ask(1, background="structured", body=body or f"{number}"), "no JSON")
+    tell.answer_step(1)
+    verdict = check("side_call_bound", tell.end().seal())
+    assert verdict.status == (status if status == "fail" else "nothing")
+    if status == "fail":
+        assert verdict.says == "turn 1: one structured call was asked 31 times, 30 allowed"

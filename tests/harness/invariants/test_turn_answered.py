@@ -71,3 +71,25 @@ def test_a_call_that_was_answered_whole_is_no_evidence_of_an_unanswered_turn():
     verdict = check("turn_answered", history)
     first, second = (call.arrived.id for call in history.calls)
     assert verdict.status == "fail" and second in verdict.evidence and first not in verdict.evidence
+
+
+@pytest.mark.parametrize(
+    ("purpose", "enough", "main", "status"),
+    [
+        ("structured", True, False, "pass"),
+        ("classification", True, False, "pass"),
+        ("structured", False, False, "fail"),
+        ("title", True, False, "fail"),
+        ("structured", True, True, "fail"),
+    ],
+)
+def test_a_scenario_may_allow_an_error_where_a_plan_or_a_check_failed(
+    purpose: str, enough: bool, main: bool, status: str
+):
+    """An agent may refuse what it could not check; without a title it can answer, and after a plan it must."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1, background=purpose), 500)
+    if main:
+        tell.reply(tell.ask(1), "")
+    assert check("turn_answered", tell.fails("Error: the check failed").seal(), plan_errors=enough).status == status

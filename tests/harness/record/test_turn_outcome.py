@@ -545,3 +545,16 @@ def test_each_turn_of_a_history_has_an_outcome_of_its_own():
     history = tell.end().seal()
     for _ in range(2):
         assert [outcome_of(turn, history).kind for turn in history.turns] == ["surfaced", "answered"]
+
+
+@pytest.mark.parametrize(("fails", "kind"), [(True, "hidden"), (False, "stopped at its limit")])
+def test_an_apology_after_a_failed_plan_hides_it(fails: bool, kind: str):
+    """The turn came to no request of the conversation; without a failure such words are an agent's own answer."""
+    tell = HistoryBuilder()
+    tell.message()
+    plan = tell.ask(1, background="structured")
+    if fails:
+        tell.refuse(plan, 500)
+    else:
+        tell.reply(plan, "A plan")
+    assert _came_to(tell.end("I am having trouble thinking right now.").seal()).kind == kind

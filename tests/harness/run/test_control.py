@@ -106,6 +106,15 @@ def test_a_system_text_that_no_later_call_repeats_is_no_mark_of_the_main_call(sy
 
 
 @pytest.mark.parametrize(
+    ("other", "plans"),
+    [(MainShape(structured=True), True), (MainShape(frozenset({"title"})), False), (SHAPE, False)],
+)
+def test_a_background_call_by_a_schema_is_a_plan(other: MainShape, plans: bool):
+    """Its reply can have another shape than it asks for."""
+    assert read_control(two_turns().seal(), {1: SHAPE, 2: other}, False, 1).plans is plans
+
+
+@pytest.mark.parametrize(
     ("shapes", "background"),
     [
         ({1: SHAPE, 2: SHAPE, 3: SHAPE}, False),
