@@ -15,6 +15,8 @@ TOKEN_SHARE = 0.1
 """An agent may round, or leave out what a title cost."""
 USD_SHARE = 0.3
 """Price tables differ."""
+ENDED = ("answered", "surfaced", "stopped at its limit")
+"""Outcomes of a turn that its agent ended by itself."""
 
 
 class _Bill(NamedTuple):
@@ -29,10 +31,11 @@ def usage_told(history: History) -> Iterator[Verdict]:
     """The tokens and dollars that an agent says a turn took are those that the provider billed.
 
     A user who reads half of the cost, or that of the last call only, learns the truth from the bill; a budget that
-    counts so stops nothing. Judged where the spec says where the agent tells them (`usage`), in answered turns. The
-    least is the sum over the replies that arrived whole, those of subagents too; the most is all that was billed, also
-    for broken replies and for calls beside the conversation. Tokens may differ by a tenth, dollars by three tenths, and
-    dollars count only for models whose price is known.
+    counts so stops nothing. Judged where the spec says where the agent tells them (`usage`), in turns that end in an
+    answer, in an error or at a limit: what came before an error is billed too. The least is the sum over the replies
+    that arrived whole, those of subagents too; the most is all that was billed, also for broken replies and for calls
+    beside the conversation. Tokens may differ by a tenth, dollars by three tenths, and dollars count only for models
+    whose price is known.
 
     Fix: Add up the usage of every reply of the turn: each round of tools, each retry that was answered, each subagent.
     Take the last number of a stream that repeats its count, and not the sum.
@@ -41,7 +44,7 @@ def usage_told(history: History) -> Iterator[Verdict]:
     for turn in history.turns:
         so_far += turn.calls
         told = turn.end.usage if turn.end is not None else None
-        if told is None or outcome_of(turn, history).kind != "answered":
+        if told is None or outcome_of(turn, history).kind not in ENDED:
             continue
         calls = [call for call in (so_far if told.of_session else turn.calls) if call.paid]
         if told.input_tokens is not None:

@@ -76,10 +76,21 @@ def test_dollars_count_where_the_price_of_the_model_is_known(model: str, usd: fl
     assert check("usage_told", tell.seal()).status == status
 
 
-def test_a_turn_without_an_answer_is_not_judged():
-    """Its agent may tell what it likes."""
+@pytest.mark.parametrize(("tokens", "status"), [(1000, "pass"), (0, "fail")])
+def test_what_came_before_an_error_is_billed_too(tokens: float, status: str):
+    """The first round of tools arrived whole; the provider refused the second."""
     tell = HistoryBuilder()
     tell.message()
-    tell.reply(tell.ask(1), "Done", tokens=200)
-    tell.end("", error="Error: the session is full", usage=ToldUsage(input_tokens=1))
+    results = [tell.runs(token) for token in tell.reply(tell.ask(1), tools=[True], tokens=200)]
+    tell.refuse(tell.ask(2, results=results), 529)
+    tell.end("", error="Error: overloaded", usage=ToldUsage(input_tokens=tokens))
+    assert check("usage_told", tell.seal()).status == status
+
+
+def test_a_turn_that_its_user_stopped_is_not_judged():
+    """Its agent may not have had the time to count."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], tokens=200)
+    tell.abort().end("", ended="aborted", exit_code=130, usage=ToldUsage(input_tokens=0))
     assert check("usage_told", tell.seal()).status == "nothing"
