@@ -159,11 +159,14 @@ def init(
             err.print(f"wedgehog: {found.because} suggests: {proposed}", markup=False)
         asked = first.ASKS.get(kind, "Its command line:")
         command = ask(asked, command, partial(first.wrong_answer_to, kind), proposed)
+        next_one = found.resume if command == proposed else ""
         if kind in ("acp", "callable", "http"):
             resume = ""
         elif resume or (resume is None and sys.stdin.isatty()):
-            next_one = "And for the next message on the same session (empty: the same)?"
-            resume = ask(next_one, resume or "", partial(first.wrong_resume, kind), "")
+            asked = "And for the next message on the same session (empty: the same)?"
+            resume = ask(asked, resume or "", partial(first.wrong_resume, kind), next_one)
+        elif resume is None:
+            resume = next_one
         talks = found.talks if command == proposed else None
         again = (resume or "").strip()
         text = first.spec_text(str(file), name, wire, command, again, kind, found.python, talks, found.links)

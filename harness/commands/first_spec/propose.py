@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.first_spec.source_names import SourceNames, Trees, module_of
 from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_program, node_route_of, package, start_of
-from wedgehog.harness.commands.first_spec.source_options import message_words, shown_words
+from wedgehog.harness.commands.first_spec.source_options import message_words, resume_flag, shown_words
 from wedgehog.harness.commands.first_spec.source_reading import QUESTIONS
 from wedgehog.harness.commands.first_spec.source_routes import route_of
 from wedgehog.harness.commands.first_spec.source_screen import screen_of
@@ -83,6 +83,8 @@ class Proposal:
     """The Python of the project's own environment; empty without one, or if it is ours."""
     talks: Mapping[str, object] = field(default_factory=dict)
     """With `lines`, `tui` and `http`: the keys beside `start` that the source shows; empty if it shows none."""
+    resume: str = ""
+    """The command line of the next message; empty if the source shows no flag for it."""
     links: Mapping[str, Any] = field(default_factory=dict)
     """To its own servers, as in a spec."""
 
@@ -96,7 +98,15 @@ def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
     kind, command, because = next(starts, _program_that_stays(asked, sources, trees, folder))
     talks = _talks(kind, Path(because), trees) or (node_route_of(Path(because), sources) if kind == "http" else {})
     name, wire, links = _name(project, folder), _wire(sources.values()), links_of(folder, sources.values())
-    return Proposal(name, wire, kind, command, because, _python(folder), talks, links)
+    next_one = _resume(kind, command, Path(because), trees) if command else ""
+    return Proposal(name, wire, kind, command, because, _python(folder), talks, next_one, links)
+
+
+def _resume(kind: InitKind, command: str, because: Path, trees: Trees) -> str:
+    """The command line of the next message: of a script of the project, any file may read the flag."""
+    read = [trees[because]] if because in trees else trees.values()
+    flags = [flag for flag in map(resume_flag, read) if flag and kind in ("command", "lines", "tui")]
+    return f"{command} {flags[0]}" if flags else ""
 
 
 def _talks(kind: InitKind, because: Path, trees: Trees) -> dict[str, object]:

@@ -13,11 +13,24 @@ from wedgehog.harness.commands.first_spec.source_reading import (
 )
 
 MESSAGE = "{message}"
+GOES_ON = ("continue", "resume", "continue_", "continue_last", "continue_session", "go_on", "last")
+"""The usual names of the flag with which a program goes on with the last conversation."""
 
 
 def message_words(tree: ast.Module) -> str:
     """The words behind the program's name, `--prompt {message}`; the message alone if the source shows no option."""
     return shown_words(tree) or MESSAGE
+
+
+def resume_flag(tree: ast.Module) -> str:
+    """The flag with which the next message goes on with the last conversation, `--continue`; empty without one."""
+    for it in calls(tree):
+        given = {word.arg: ast.unparse(word.value) for word in it.keywords}
+        is_flag = given.get("action") == "'store_true'" or given.get("is_flag") == "True"
+        flags = [text for text in _texts(it.args) if text[:1] == "-"]
+        if is_flag and any(flag.lstrip("-").replace("-", "_") in GOES_ON for flag in flags):
+            return _long(flags)
+    return ""
 
 
 def shown_words(tree: ast.Module) -> str:

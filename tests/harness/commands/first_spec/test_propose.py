@@ -222,6 +222,31 @@ def test_init_proposes_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert CliRunner().invoke(app, ["init", "two.yaml", "--kind", "callable"], input="\n\n\n").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("code", "flag"),
+    [
+        ("parser.add_argument('--continue', dest='go_on', action='store_true')", "--continue"),
+        ("parser.add_argument('-c', '--continue-last', action='store_true')", "--continue-last"),
+        ("parser.add_argument('--resume')", ""),  # it takes the name of a session
+        ("parser.add_argument('--verbose', action='store_true')", ""),
+        ("@click.option('-r', '--resume', is_flag=True)\ndef main(resume): ...", "--resume"),
+    ],
+)
+def test_a_flag_that_goes_on_with_the_last_conversation_is_for_the_next_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, flag: str
+):
+    """With `--yes` too; `--resume ''` and a command line of the user's own take none."""
+    monkeypatch.chdir(tmp_path)
+    code = f"import argparse\nparser.add_argument('message')\n{code}\n{MAIN}"
+    found = proposed(tmp_path, agent__py=code)
+    assert found.resume == (f"python agent.py {{message}} {flag}" if flag else "")
+    for name, options in {"a": [], "b": ["--resume", ""], "c": ["--command", "python agent.py -v {message}"]}.items():
+        assert CliRunner().invoke(app, ["init", f"{name}.yaml", "--yes", *options]).exit_code == 0
+    specs = [load_spec(tmp_path / f"{name}.yaml") for name in "abc"]
+    resumed = ("{python}", "{here}/agent.py", "{message}", flag) if flag else None
+    assert [spec.resume for spec in specs] == [resumed, None, None]
+
+
 def test_a_prompt_says_when_the_turn_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The spec works as it was proposed."""
     monkeypatch.chdir(tmp_path)
