@@ -97,12 +97,12 @@ def judge_again(folder: Path, level: Level | None = None) -> Judgement:
     stored = read_run(folder)
     if stored.judgement.skipped:
         return stored.judgement
-    _check_invariants(folder, stored.judgement)
     inputs = read_inputs(folder)
     control = _control(folder, inputs)
     if not control.passed:
         return stored.judgement
     scenario = load_scenario(folder / "scenario.yaml").scenario
+    _check_invariants(folder, stored.judgement)
     if not inputs.get("own", True):
         scenario = for_others(scenario)
     agent = _variant(load_spec(folder / "agent.yaml"), inputs).at_level(level)
