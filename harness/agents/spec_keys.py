@@ -128,6 +128,11 @@ class Finish(SpecPart):
     text: Annotated[str, AfterValidator(_holds_answer)] = ONLY_WORDS
     chosen: dict[str, Any] = Field(default={}, alias="with")
 
+    @property
+    def writes_json(self) -> bool:
+        """Whether a reply without a schema has the last words as a string of JSON."""
+        return not self.tool and '"{answer}"' in self.text
+
     @model_validator(mode="after")
     def _names_something(self) -> Self:
         if self.tool and not self.arg:

@@ -134,7 +134,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs
         and spec.wire != "openai-chat",
         "the agent did not ask for JSON by a schema in its control run": "schema" in needs
-        and not (control.shape is not None and control.shape.structured),
+        and not (control.shape is not None and control.shape.structured)
+        and not (spec.finish is not None and spec.finish.writes_json),
         "the agent made no background call that asks for JSON by a schema in its control run": "schema_beside" in needs
         and not control.plans,
         "the agent has no hard-coded hosts behind that link (hosts)": bool(

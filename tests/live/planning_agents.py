@@ -1,7 +1,7 @@
 """Agents that ask for JSON beside the conversation, as async functions: a plan, a check, a route. Chat completions.
 
 `plans` asks again, and then works without a plan. `guards` refuses what it cannot check. `fenced` reads JSON in a
-fence, and says so where there is none. Each of the others has one bug.
+fence, and says so where there is none. `in_words` asks for JSON without a schema. Each of the others has one bug.
 """
 
 import json
@@ -13,6 +13,7 @@ import aiohttp
 TEXT = {"type": "string"}
 PLAN = {"type": "object", "properties": {"goal": TEXT, "steps": {"type": "array", "items": TEXT, "minItems": 1}}}
 PLAN["required"] = ["goal", "steps"]
+SAY = {"required": ["say"]}
 NOTE = {"type": "function", "function": {"name": "note", "parameters": {"type": "object", "properties": {}}}}
 CHECK = {"type": "object", "properties": {"safe": {"type": "boolean"}, "reason": TEXT}, "required": ["safe", "reason"]}
 
@@ -120,6 +121,34 @@ class Stores(Plans):
         return {"steps": []}
 
 
+class InWords(Plans):
+    """Asks for its answer as JSON, without a schema, and again if it cannot read it."""
+
+    asks, tries = "Answer as JSON, with the key say: ", 2
+    schema = SAY
+
+    async def answer(self, message):
+        for _ in range(self.tries):
+            said = self.read(await self.asked([*self.said, {"role": "user", "content": self.asks + message}]))
+            if said is not None and isinstance(said["say"], str):
+                break
+        else:
+            said = self.without()
+        self.said += [{"role": "user", "content": message}, {"role": "assistant", "content": said["say"] or "(none)"}]
+        self.file.write_text(json.dumps(self.said))
+        return said["say"]
+
+    def without(self):
+        raise RuntimeError("Error: the model's answer is no JSON with the key say")
+
+
+class Swallows(InWords):
+    """What it cannot read is an empty success."""
+
+    def without(self):
+        return {"say": ""}
+
+
 def _agent(kind):
     async def answer(message: str, *, session_dir: str, llm_url: str) -> str:
         return await kind(session_dir, llm_url).answer(message)
@@ -129,3 +158,4 @@ def _agent(kind):
 
 plans, guards, fenced = map(_agent, (Plans, Guards, Fenced))
 apologizes, insists, stores = map(_agent, (Apologizes, Insists, Stores))
+in_words, swallows = map(_agent, (InWords, Swallows))

@@ -12,15 +12,22 @@ PLANS = ("plan-in-a-fence-once", "plan-of-another-shape-always")
 TITLES = ("title-fails", "title-is-empty", "title-stalls")
 
 
-def played(wedgehog: Any, tmp_path: Path, *names: str) -> dict[tuple[str, str], tuple[str, ...]]:
+FINISH: dict[str, Any] = {"guards": {"with": {"safe": True}}}
+FINISH |= {name: {"text": '{"say": "{answer}"}'} for name in ("in_words", "swallows")}
+SHAPES = ("in-a-fence-once", "of-another-shape-once", "of-another-shape-always")
+
+
+def played(
+    wedgehog: Any, tmp_path: Path, *names: str, scenarios: tuple[str, ...] = (*PLANS, *TITLES)
+) -> dict[tuple[str, str], tuple[str, ...]]:
     """The violated invariants of each run, or its verdict."""
     words = []
     for name in names:
         spec = {"name": name, "wire": "openai-chat", "callable": f"{AGENTS}:{name}", "recover_s": 0}
-        spec |= {"finish": {"with": {"safe": True}}} if name == "guards" else {}
+        spec |= {"finish": FINISH[name]} if name in FINISH else {}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
         words += ["--agent", f"{name}.yaml"]
-    done = wedgehog("run", *PLANS, *TITLES, *words, "--world", "sim")
+    done = wedgehog("run", *scenarios, *words, "--world", "sim")
     assert done.returncode in (0, 1, 3), done.stdout + done.stderr
     found = {}
     for file in (tmp_path / "runs" / "latest").glob("*/*/verdicts.json"):
@@ -55,3 +62,11 @@ def test_without_a_chosen_value_a_guard_refuses_each_message(wedgehog: Any, tmp_
     (tmp_path / "guards.yaml").write_text(yaml.safe_dump(spec))
     done = wedgehog("run", "stall-once", "--agent", "guards.yaml", "--world", "sim")
     assert "`finish: {with: {…}}`" in done.stdout + done.stderr
+
+
+def test_json_that_is_asked_for_in_words_is_broken_too(wedgehog: Any, tmp_path: Path):
+    """To ask again and to say that it cannot be read are correct; an empty success is not."""
+    shapes = tuple(f"structured-reply-{it}" for it in SHAPES)
+    found = played(wedgehog, tmp_path, "in_words", "swallows", scenarios=shapes)
+    bad = {of: violated for of, violated in found.items() if violated != ("pass",)}
+    assert bad == {("structured-reply-of-another-shape-always", "swallows"): ("error_surfaced",)}

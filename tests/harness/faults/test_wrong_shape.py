@@ -53,6 +53,16 @@ def test_what_is_no_structured_reply_stays(kind: str):
     assert harmed(kind, Reply((Text("Hi"),)), replace(ASKED, schema=None)) == Reply((Text("Hi"),))
 
 
+def test_json_that_is_asked_for_in_words_can_have_another_shape_too():
+    """The spec writes it; JSON that stands in a fence already is what the agent asked for."""
+    in_words = replace(ASKED, schema=None)
+    said = Reply((Text('{"reply": "Warm."}', span=(11, 16)),))
+    assert [item.text for item in harmed("nested", said, in_words).items] == ['{"reply": {"reply": "Warm."}}']
+    assert [item.text for item in harmed("types", said, in_words).items] == ['{"reply": ["Warm."]}']
+    fenced = Reply((Text('```json\n{"reply": "Warm."}\n```', span=(19, 24)),))
+    assert harmed("fenced", fenced, in_words) == fenced
+
+
 def test_only_agents_that_ask_by_a_schema_can_meet_it():
     """A search does not draw it."""
     assert WrongShape().needs == ("schema",) and not WrongShape.searched

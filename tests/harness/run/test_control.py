@@ -448,6 +448,8 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         ({"turns": [{"user": "a"}, {"user": "b"}]}, ControlFacts(True), {}, "the agent does not continue a session"),
         (WRONG_SHAPE, SHOWN, {}, "did not ask for JSON by a schema"),
         (WRONG_SHAPE, replace(SHOWN, shape=MainShape(structured=True)), {}, ""),
+        (WRONG_SHAPE, SHOWN, {"finish": {"text": '{"say": "{answer}"}'}}, ""),
+        (WRONG_SHAPE, SHOWN, {"finish": {"text": "Answer: {answer}"}}, "did not ask for JSON by a schema"),
         (WRONG_PLAN, replace(SHOWN, shape=MainShape(structured=True), background=True), {}, "no background call that"),
         (WRONG_PLAN, replace(SHOWN, background=True, plans=True), {}, ""),
         (PAGE, SHOWN, {}, "the agent advertises no tool fetch"),
