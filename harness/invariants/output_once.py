@@ -1,16 +1,23 @@
 """No part of a reply is shown twice."""
 
+import re
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
-from wedgehog.harness.record.error_words import plain
+from wedgehog.harness.record.error_words import plain, uncoloured
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Turn
 
 LEAST_CHARS = 12
 """Letters and digits of a text that no answer repeats by chance."""
+_BEGINS_AGAIN = re.compile(
+    r"re-?try|\b(try|tries|trying|begin\w*|start\w*|ask\w*) (it )?(again|over|anew)|restart|from the (start|beginning)"
+    r"|once more|attempt \d",
+    re.IGNORECASE,
+)
+"""Words with which an agent says that the reply begins again."""
 
 
 @invariant("output_once", level="strict")
@@ -18,20 +25,41 @@ def output_once(history: History) -> Iterator[Verdict]:
     """No text of the model is shown twice in one answer.
 
     After a retry the user reads the half reply and then the whole one, or the same answer twice. Judged on answers: the
-    nonce of the turn, and the text that a broken reply had delivered.
+    nonce of the turn, and the text that a broken reply had delivered. A program that streams cannot take back what it
+    printed: a line such as "[retrying]" between the two texts, or on its stderr, tells its user that they are one.
 
     Fix: When a retry begins, discard the text of the broken reply, or show the whole answer only when its stream
-    has ended.
+    has ended. If it is printed already, say that the reply begins again.
     """
     for turn in history.turns:
         shown = plain(turn.end.answer) if turn.end is not None else ""
         if not shown:
             continue
         twice = _twice(turn, shown)
-        if twice:
+        if twice and _told(turn):
+            yield passed(because=f"{turn}: its answer shows a text twice, and says that the reply begins again")
+        elif twice:
             yield fail(f"{turn}: its answer shows {twice}", ends(turn))
         else:
             yield passed(because=f"{turn}: its answer shows each text once")
+
+
+def _told(turn: Turn) -> bool:
+    """Whether the turn has a broken reply, and its user reads between the two texts that it begins again.
+
+    Of a program its stderr counts too, wherever it stands.
+    """
+    texts = [call.ended.text_delivered for call in turn.main_calls if call.ended and call.ended.text_delivered]
+    if turn.end is None or not texts or all(call.ok for call in turn.main_calls):
+        return False
+    if turn.end.exit_code is not None and _begins_again(turn.end.stderr):
+        return True
+    parts = re.split("|".join(re.escape(text[:LEAST_CHARS]) for text in texts), turn.end.answer)
+    return any(map(_begins_again, parts[1:-1]))
+
+
+def _begins_again(words: str) -> bool:
+    return _BEGINS_AGAIN.search(uncoloured(words)) is not None
 
 
 def _twice(turn: Turn, shown: str) -> str:

@@ -284,6 +284,39 @@ def test_a_continued_reply_whose_beginning_is_shown_twice_is_found_though_its_la
         assert check("output_once", tell.seal()).status == status
 
 
+@pytest.mark.parametrize(
+    ("between", "behind", "stderr", "status"),
+    [
+        ("\n[retrying]\n", "", "", "pass"),
+        ("\n(connection lost, starting over)\n", "", "", "pass"),
+        ("\n", "", "[the connection failed; trying again]", "pass"),
+        ("\n", "", "", "fail"),
+        ("\nBot> ", "", "", "fail"),
+        ("\n[continuing]\n", "", "", "fail"),
+        ("\n", "\n[retrying]", "", "fail"),
+    ],
+)
+def test_a_program_that_says_that_the_reply_begins_again_may_show_its_beginning_twice(
+    between: str, behind: str, stderr: str, status: str
+):
+    """What was printed cannot be taken back; its user reads that the two texts are one."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), HALF)
+    tell.reply(tell.ask(1), f"{HALF} and berries. {tell.nonce}")
+    tell.end(f"{HALF}{between}{HALF} and berries. {tell.nonce}{behind}", stderr=stderr)
+    assert check("output_once", tell.seal()).status == status
+
+
+def test_words_of_a_retry_excuse_no_whole_reply_that_is_shown_twice():
+    """Nothing was tried again."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), f"{HALF}. {tell.nonce}")
+    tell.end(f"{HALF}. {tell.nonce}\n[retry]\n{HALF}. {tell.nonce}")
+    assert check("output_once", tell.seal()).status == "fail"
+
+
 def test_two_replies_that_begin_alike_are_not_shown_twice():
     """The first of them was broken once, and came whole after that."""
     tell = HistoryBuilder()
