@@ -227,6 +227,8 @@ def test_only_known_names_are_expanded():
 def test_a_page_is_read_by_the_agents_own_tool(script: TurnScript, tool: ToolSpec, args: dict[str, str]):
     """A tool that is only called like the role gets the arguments as they are."""
     script.values = {"web_url": "http://pages"}
-    script.turns = {1: ScriptedTurn((Reply((ToolCall("fetch", {"url": "{web_url}/news"}),)),), "NONCE")}
-    (call,) = script.answer(1, talk(user("mk1q go"), tools=(BASH, tool))).items
+    page, other = ToolCall("fetch", {"url": "{web_url}/news"}), ToolCall("fetch", {"id": "7"})
+    script.turns = {1: ScriptedTurn((Reply((page, other)),), "NONCE")}
+    call, named = script.answer(1, talk(user("mk1q go"), tools=(BASH, tool))).items
     assert isinstance(call, ToolCall) and (call.name, call.args) == (tool.name, args)
+    assert isinstance(named, ToolCall) and named.args == {"id": "7"}
