@@ -116,16 +116,17 @@ class FakeLLM(Listener):
         if self._tokens.is_asked(request):
             await self._answer_token(request, connection, incoming)
             return
-        self._tokens.carries(request.call, request.key)
         if connection.memory is not None:
             request, incoming = over_websocket.meant(request, incoming, connection.memory)
         elif websocket.is_asked(incoming.head) and request.path in over_websocket.PATHS and request.key:
             refused = websocket.trouble(incoming.head)
             if refused is None:
+                self._calls -= 1  # an upgrade is no call
                 return connection.upgrade(
                     incoming.head, *over_websocket.opened(request, incoming.head, connection.conn.id)
                 )
             incoming = replace(incoming, trouble=refused)
+        self._tokens.carries(request.call, request.key)
         outcome = self._outcome(request, dialect_of(request), connection.conn, incoming)
         await self._deliver(request, outcome, connection)
         framed = not incoming.head.http_1_0 and incoming.trouble is None and not self.close_after(request.call)

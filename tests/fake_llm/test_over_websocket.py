@@ -55,7 +55,7 @@ async def answered(connection: Any, **asked: Any) -> list[Any]:
 async def test_a_reply_has_the_events_that_it_has_over_http(
     openai: Any, connect: Connect, open_llm: Any, recorder: Any
 ) -> None:
-    """One frame for each event; the request is recorded as one of a WebSocket, and each response is paid."""
+    """One frame for each event; each request is recorded as one of a WebSocket, and paid. To connect is no request."""
     llm = await open_llm(HELLO)
     async with openai.AsyncOpenAI(base_url=f"{llm.url}/v1", api_key="k") as client:
         streamed = [event.type async for event in await client.responses.create(**ASK, stream=True)]
@@ -65,7 +65,7 @@ async def test_a_reply_has_the_events_that_it_has_over_http(
             assert [event.type for event in events] == streamed
             assert events[-1].response.output_text == "Hello there, how are you?"
     http, *over = recorder.all(RequestSeen)
-    assert [seen.websocket for seen in (http, *over)] == [False, True, True]
+    assert [(seen.call, seen.websocket) for seen in (http, *over)] == [(1, False), (2, True), (3, True)]
     assert http.conversation.messages == over[0].conversation.messages and len({seen.conn.id for seen in over}) == 1
     assert len(recorder.all(WriteStarted)) == len([it for it in recorder.all(WriteEnded) if it.how == "complete"]) == 3
 
