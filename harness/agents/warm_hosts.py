@@ -9,6 +9,7 @@ starts a process as before.
 import asyncio
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -61,8 +62,10 @@ class _WarmHost:
     def end(self) -> None:
         """End it; what it forked runs on."""
         self._line.close()
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                # `Process.kill` would reap one that has just ended, and asyncio would say that it does not know it.
+                os.kill(self._process.pid, signal.SIGKILL)
 
     async def ended(self) -> None:
         """End it, and wait for that."""

@@ -183,6 +183,17 @@ async def test_the_hosts_end_with_the_campaign(
     assert not carrying(mark)
 
 
+async def test_asyncio_alone_learns_how_a_host_ended(
+    spec_of: Callable[..., AgentSpec], place: AgentContext, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Else it writes to the user's terminal that it does not know the process."""
+    spec, mark = sdk_agent(spec_of, tmp_path), place.run_id.partition("/")[0]
+    for number in range(12):
+        async with WarmHosts(mark) as warm:
+            await said(spec, place, warm, str(number), "a")
+    assert imports(tmp_path) == 12 and caplog.records == []
+
+
 @pytest.mark.parametrize(
     ("code", "found"),
     [
