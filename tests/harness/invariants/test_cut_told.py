@@ -4,6 +4,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 
@@ -38,6 +39,45 @@ def test_a_result_without_the_end_of_its_output_has_a_mark(told: ToolResult, cod
     tell.done(CALL, code)
     tell.answer_step(2, [told])
     assert check("cut_told", tell.end().seal()).status == status
+
+
+@pytest.mark.parametrize(
+    ("later", "status"),
+    [
+        (result(CALL, chars=70, printed=False, signs=("failed", "stopped"), prints_first=False), "fail"),
+        (result(CALL, chars=20, printed=False, signs=(), prints_first=False), "pass"),  # cleared
+        (result(CALL, chars=70, printed=False, signs=("stopped", "part"), prints_first=False), "pass"),
+        (result(CALL, signs=("failed", "stopped"), prints_first=True), "pass"),  # the output itself says so
+    ],
+)
+def test_a_result_that_was_sent_is_not_called_interrupted_later(later: ToolResult, status: str):
+    """An agent that lost it in a failed turn closes the call so; the model then runs the command again."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.starts(CALL)
+    tell.done(CALL, 0)
+    tell.refuse(tell.ask(2, results=[result(CALL, signs=(), prints_first=True)]), 500)
+    tell.fails()
+    tell.message()
+    tell.reply(tell.ask(1, results=[later]), f"A bird. {tell.nonce}")
+    assert check("output_told", tell.end().seal()).status == status
+
+
+def test_after_a_kill_a_result_may_be_gone():
+    """It was not stored yet."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.starts(CALL)
+    tell.done(CALL, 0)
+    tell.ask(2, results=[result(CALL, signs=(), prints_first=True)])
+    tell.add(FaultFired(fault=0, name="kill", link="agent", turn=1, step=2, attempt=1, call=None, proof="x"))
+    tell.kill()
+    tell.message()
+    later = result(CALL, chars=70, printed=False, signs=("failed", "stopped"), prints_first=False)
+    tell.reply(tell.ask(1, results=[later]), f"A bird. {tell.nonce}")
+    assert check("output_told", tell.end().seal()).status == "nothing"
 
 
 def _without(*signs: str, chars: int = 44) -> ToolResult:
