@@ -42,8 +42,8 @@ def _no_progress(play: RunDraw) -> None:
 def _too_many_calls(play: RunDraw) -> None:
     """More requests than the spec allows, most of them background calls."""
     play.tell.message()
-    for _ in range(60):
-        play.tell.reply(play.tell.ask(1, background="check"), "ok")
+    for at in range(60):
+        play.tell.reply(play.tell.ask(1, background="check", body=f"check {at}"), "ok")
     play.tell.answer_step(1)
     play.tell.end()
     play.bounds["calls_per_turn"] = 60
