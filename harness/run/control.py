@@ -60,8 +60,6 @@ class ControlFacts:
     """Whether it asks the token endpoint for an access token."""
     background: bool = False
     """Whether it makes calls beside the conversation: titles, loop checks."""
-    background_feeds: bool = False
-    """Whether the call of its answer carries the words of an earlier one of them, as a worker carries a plan."""
     background_after: int = 0
     """How many main calls came before the first of these calls; a summary of a long conversation comes late."""
     plans: bool = False

@@ -146,9 +146,6 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         and not control.tokens,
         "the agent's model calls come over HTTP, not over a WebSocket": "websocket" in needs and not control.websocket,
         "the agent makes no background calls": "background" in needs and not control.background,
-        "the agent's answer is made of what its background calls say, and fails with them": (
-            "background" in needs and "turn_answered" in scenario.invariants and control.background_feeds
-        ),
         "the agent makes its background calls later in a conversation": _later_than_asked(scenario, control),
         "a command prints nothing, and the agent sends results as words, without the id of their call": (
             scenario.silent and control.results_in_text

@@ -119,11 +119,8 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     delegates = find_subagent(tools) is not None
     if beside and not facts.background:
         facts = replace(facts, background=True, background_after=0)
-    quoted = () if call is None else replies.replies_in(replies.tools_seen[call])
-    feeds = facts.background and call is not None and any(number < call for number in quoted)
     fetches = find_fetch(tools) is not None
-    found = replace(facts, schemas=schemas, shape=shape, delegates=delegates, background_feeds=feeds)
-    return replace(found, fetches=fetches)
+    return replace(facts, schemas=schemas, shape=shape, delegates=delegates, fetches=fetches)
 
 
 def _with_asides(

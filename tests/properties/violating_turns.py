@@ -52,8 +52,8 @@ def _too_many_calls(play: RunDraw) -> None:
 def _compacts_for_ever(play: RunDraw) -> None:
     """One request for a summary after the other, and none of the conversation."""
     play.tell.message()
-    for _ in range(31):
-        play.tell.reply(play.tell.ask(1, background="summary"), "They spoke of owls.")
+    for at in range(31):
+        play.tell.reply(play.tell.ask(1, background="summary", body=f"part {at}"), "They spoke of owls.")
     play.tell.answer_step(1)
     play.tell.end()
 

@@ -423,13 +423,6 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
         (BESIDE, replace(SHOWN, background=True, background_after=1), {}, ""),  # a title, after the first answer
-        (BESIDE, replace(SHOWN, background=True, background_feeds=True), {}, ""),
-        (
-            {**BESIDE, "invariants": {"turn_answered": {}}},
-            replace(SHOWN, background=True, background_feeds=True),
-            {},
-            "made of what its background calls say",
-        ),
         (BESIDE, replace(SHOWN, background=True, background_after=3), {}, "background calls later in a conversation"),
         (
             {**BESIDE, "turns": [{"user": "a", "model": [{"tool": "shell"}, {"tool": "shell"}, {"text": "b"}]}]},

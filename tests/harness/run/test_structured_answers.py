@@ -20,8 +20,8 @@ WORK = Conversation("openai-chat", "m", False, (ASKED,), (SHELL,))
 SHOW = replace(WORK, messages=(ASKED, Message("assistant", "Done.")), tools=(), schema=SCHEMA)
 
 
-def facts_of(*calls: Conversation, quotes: tuple[int, ...] = ()) -> ControlFacts:
-    """What the control run tells whose last call's words are the answer, and `quotes` the replies to these calls."""
+def facts_of(*calls: Conversation) -> ControlFacts:
+    """What the control run tells whose last call's words are the answer."""
     tell = HistoryBuilder()
     tell.message()
     for _ in calls:
@@ -30,7 +30,7 @@ def facts_of(*calls: Conversation, quotes: tuple[int, ...] = ()) -> ControlFacts
     seen = dict(enumerate(calls, start=1))
     script = SimpleNamespace(nonce_of=lambda call: tell.nonce if call == len(calls) else "another")
     shapes = {call: MainShape.of(asked) for call, asked in seen.items()}
-    said: Any = SimpleNamespace(tools_seen=seen, shapes=shapes, script=script, replies_in=lambda _: quotes)
+    said: Any = SimpleNamespace(tools_seen=seen, shapes=shapes, script=script)
     return control_facts(history, cast(ScriptedReplies, said), "")
 
 
@@ -57,11 +57,3 @@ def test_another_call_without_tools_is_the_main_one_alone(shown: Conversation):
     """As of an agent with a planner that has tools."""
     facts = facts_of(WORK, shown)
     assert facts.passed and not facts.shell and facts.background
-
-
-@pytest.mark.parametrize(("quotes", "feeds"), [((), False), ((2,), False), ((1,), True)])
-def test_an_answer_that_carries_the_words_of_a_planner_needs_them(quotes: tuple[int, ...], feeds: bool):
-    """A title is beside the answer; where a plan fails, the turn may fail."""
-    planner = replace(SHOW, messages=(Message("user", "Plan: marker1 Go on."),))
-    facts = facts_of(planner, WORK, quotes=quotes)
-    assert (facts.background, facts.background_feeds) == (True, feeds)
