@@ -104,7 +104,10 @@ def run(
         ),
     ] = None,
     last_failed: Annotated[
-        bool, typer.Option("--last-failed", "--lf", help="Play only what the last run in --out did not pass.")
+        bool,
+        typer.Option(
+            "--last-failed", "--lf", help="Play only what failed, or was not decided, in the last run in --out."
+        ),
     ] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", "-x", help="Stop at the first failure.")] = False,
     again_after_changes: Annotated[

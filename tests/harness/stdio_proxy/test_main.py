@@ -93,11 +93,18 @@ def test_a_command_that_cannot_be_started_gives_the_exit_code_of_a_shell(command
 def test_the_command_does_not_inherit_what_python_ignores():
     """SIGPIPE ends the command as usual."""
     done = run("--", sys.executable, "-c", "import signal; print(signal.getsignal(signal.SIGPIPE))")
-    direct = subprocess.run(
-        ["sh", "-c", "grep SigIgn /proc/self/status"], capture_output=True, text=True, check=False
-    ).stdout
-    assert run("--", "sh", "-c", "grep SigIgn /proc/self/status").stdout == direct
+    direct = subprocess.run([*IGNORED], capture_output=True, text=True, check=False)
+    assert _signals(run("--", *IGNORED).stdout) == _signals(direct.stdout)
     assert done.returncode == 0
+
+
+IGNORED = ("sh", "-c", "grep SigIgn /proc/self/status")
+OF_GLIBC = 0b11 << 31
+"""Signals 32 and 33, which `posix_spawn` lets a new process ignore, and newer versions of Python use it."""
+
+
+def _signals(line: str) -> int:
+    return int(line.split()[1], 16) & ~OF_GLIBC
 
 
 def test_a_launcher_works_from_any_folder_and_any_environment(tmp_path: Path):
