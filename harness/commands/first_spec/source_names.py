@@ -2,8 +2,9 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,9 +52,18 @@ class SourceNames:
         """The function that this expression stands for; of an object, the project's one function of that name."""
         found = self._defined(file, name)
         if found is None and isinstance(name, ast.Attribute):
-            named = [it for tree in self.trees.values() for it in functions(tree) if it.name == name.attr]
+            named = [it for functions_of in self._functions.values() for it in functions_of.get(name.attr, ())]
             return named[0] if len(named) == 1 else None
-        return next((it for it in functions(self.trees[found[0]]) if it.name == found[1]), None) if found else None
+        return next(iter(self._functions[found[0]].get(found[1], ())), None) if found else None
+
+    @cached_property
+    def _functions(self) -> Mapping[Path, Mapping[str, Sequence[Function]]]:
+        """The functions of each file, by name. A large project has thousands, and is asked for many names."""
+        found: dict[Path, dict[str, list[Function]]] = {file: {} for file in self.trees}
+        for file, tree in self.trees.items():
+            for function in functions(tree):
+                found[file].setdefault(function.name, []).append(function)
+        return found
 
     def app_of(self, file: Path, call: ast.Call, makers: Mapping[str, str]) -> str:
         """The web framework whose app a call makes, itself or by a function of the project; empty if none."""
