@@ -29,29 +29,43 @@ _URL_PARAMETERS = ("url", "uri", "urls", "link", "href", "address")
 
 
 @dataclass(frozen=True, slots=True)
-class ShellTool:
-    """The agent's shell tool: its name, the parameter for the command, and its JSON Schema."""
+class OneValueTool:
+    """An agent's tool that takes a command or an address: its name, the parameter for that, and its JSON Schema."""
 
     name: str
     parameter: str
     takes_list: bool
     schema: Mapping[str, Any]
 
-    def arguments(self, command: str) -> dict[str, Any]:
-        """Arguments that run `command`; other required parameters are filled by their schema."""
-        return _filled(self.schema, self.parameter, [command] if self.takes_list else command)
+    def arguments(self, value: str) -> dict[str, Any]:
+        """Arguments with this command or address; other required parameters are filled by their schema."""
+        return _filled(self.schema, self.parameter, [value] if self.takes_list else value)
 
 
-def find_shell(tools: Sequence[ToolSpec]) -> ShellTool | None:
+def find_shell(tools: Sequence[ToolSpec]) -> OneValueTool | None:
     """The first advertised tool that runs commands, or None."""
+    return _find(tools, _SHELL_NAME, _SHELL_PARAMETERS)
+
+
+def find_fetch(tools: Sequence[ToolSpec]) -> OneValueTool | None:
+    """The first advertised tool that reads the page at an address, or None.
+
+    >>> find_fetch([ToolSpec("WebFetch", schema={"properties": {"url": {"type": "string"}}})]).name
+    'WebFetch'
+    """
+    return _find(tools, _FETCH_NAME, _URL_PARAMETERS)
+
+
+def _find(tools: Sequence[ToolSpec], called: re.Pattern[str], parameters: Sequence[str]) -> OneValueTool | None:
+    """The first tool with such a name and one of these parameters, which takes a text or a list."""
     for tool in tools:
-        if not _SHELL_NAME.search(tool.name):
+        if not called.search(tool.name):
             continue
         properties = (tool.schema or {}).get("properties") or {}
-        for parameter in _SHELL_PARAMETERS:
+        for parameter in parameters:
             kinds = _kinds(properties.get(parameter))
             if kinds & {"string", "array"}:
-                return ShellTool(tool.name, parameter, "string" not in kinds, tool.schema or {})
+                return OneValueTool(tool.name, parameter, "string" not in kinds, tool.schema or {})
     return None
 
 
@@ -88,35 +102,6 @@ def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
         parameter = next((it for it in _PROMPT_PARAMETERS if "string" in _kinds(properties.get(it))), None)
         if parameter and names_subagent(tool.name):
             return SubagentTool(tool.name, parameter, tool.schema or {})
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class FetchTool:
-    """The agent's tool that reads a page of the web: its name, the parameter for the address, and its JSON Schema."""
-
-    name: str
-    parameter: str
-    takes_list: bool
-    schema: Mapping[str, Any]
-
-    def arguments(self, url: str) -> dict[str, Any]:
-        """Arguments that read the page at `url`."""
-        return _filled(self.schema, self.parameter, [url] if self.takes_list else url)
-
-
-def find_fetch(tools: Sequence[ToolSpec]) -> FetchTool | None:
-    """The first advertised tool that reads the page at an address, or None.
-
-    >>> find_fetch([ToolSpec("WebFetch", schema={"properties": {"url": {"type": "string"}}})]).name
-    'WebFetch'
-    """
-    for tool in tools:
-        properties = (tool.schema or {}).get("properties") or {}
-        for parameter in _URL_PARAMETERS:
-            kinds = _kinds(properties.get(parameter))
-            if kinds & {"string", "array"} and _FETCH_NAME.search(tool.name):
-                return FetchTool(tool.name, parameter, "string" not in kinds, tool.schema or {})
     return None
 
 

@@ -40,8 +40,8 @@ class FinishCall:
     """The tool call by which an agent's model ends a turn: the argument `arg` is `text` with the last words in it.
 
     Without a tool, `arg` is the property of a structured reply in which the words stand, and `text` is how a reply
-    without a schema holds them. `chosen` has the values of
-    other properties by name, in that call and in each structured reply.
+    without a schema holds them. `chosen` has the values of other properties by name, in that call and in each
+    structured reply.
     """
 
     tool: str

@@ -12,7 +12,7 @@ from rich.status import Status
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.campaign.campaign import Campaign
-from wedgehog.harness.campaign.options import NoProgress, Options
+from wedgehog.harness.campaign.options import NoProgress, OpenCampaign, Options
 from wedgehog.harness.campaign.plan import World
 from wedgehog.harness.commands.fuzz_report import FuzzReport, alike_findings
 from wedgehog.harness.faults.base import registered
@@ -149,7 +149,7 @@ class Fuzz:
             agents = tuple(zip(self.asked.agents, controls, strict=True))
             capabilities = Capabilities.common([Capabilities.of(agent, control) for agent, control in agents])
             capabilities = replace(capabilities, also=self.asked.also)
-            player = Player(opened.play, self.asked.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
+            player = self._player(campaign, opened)
             if (probe := compaction_probe(capabilities)) is not None:
                 capabilities = replace(
                     capabilities, compacts=not any(it.skipped for it in (await player.play(probe)).judgements)
@@ -170,14 +170,18 @@ class Fuzz:
             )
             await self.search.run(self._jobs(world))
 
+    def _player(self, campaign: Campaign, opened: OpenCampaign) -> Player:
+        folder = campaign.store.folder / "drawn"
+        return Player(opened.play, self.asked.agents, campaign.store.run_folder, folder)
+
     async def _play_live(self, findings: Sequence[Finding], watcher: LiveLine) -> None:
-        """Play the smallest scenario of each failure live, as `wedgehog run` does, and keep what came of it."""
+        """Play the smallest scenario of each failure live, as `wedgehog run` does, and keep the result."""
         smallest = [alike[0] for alike in alike_findings(findings)]
         if not smallest:
             return
         campaign = Campaign([], replace(self.options, world="live", seed=RUN_SEED), NoProgress(), watcher.say)
         async with campaign.opened(self.asked.agents) as opened:
-            player = Player(opened.play, self.asked.agents, campaign.store.run_folder, campaign.store.folder / "drawn")
+            player = self._player(campaign, opened)
             for number, finding in enumerate(smallest, 1):
                 watcher.tries(f"live, {number} of {len(smallest)}: {finding.path.stem}")
                 played = await player.play({**finding.document, "name": finding.path.stem})

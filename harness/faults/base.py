@@ -103,7 +103,7 @@ class Fault:
     of_memory: ClassVar[bool] = False
     """Whether it strikes the agent's own database."""
     unmet: ClassVar[str] = ""
-    """Why it did not fire, although its place came."""
+    """Why it did not fire, although its place was reached."""
     undrawn: ClassVar[tuple[str, ...]] = ()
     """Parameters that a search leaves at their defaults, because not every agent can show what they do."""
     without_threshold: ClassVar[tuple[str, ...]] = ()

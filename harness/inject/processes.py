@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +15,7 @@ from wedgehog.harness.faults.process_fault import ActorFault, Demand, HostHarm, 
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.link_faults import LinkFaults
 from wedgehog.harness.inject.state import SETTLE_S
-from wedgehog.harness.inject.targets import Databases, Disk, Hit, HostTarget, ServerTarget, Targets
+from wedgehog.harness.inject.targets import Hit, HostTarget, ServerTarget, Targets
 from wedgehog.harness.network.base import NetworkError, Provable
 from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
@@ -246,45 +246,31 @@ class AgentHands:
 
     async def fill(self, free_bytes: int) -> None:
         """Leave so much room on the disk; healing waits until there is room again."""
-        disk = self.agent.targets.disk()
-        if disk is None:
-            return
-        await self.state.busy.acquire()
-        try:
-            if proof := await disk.fill(free_bytes):
-                self.run.fired(self.state, proof)
-                if self.state.planned.heal_after_s is not None:
-                    self.run.spawn(self.run.heal_in(self.state, self.state.planned.heal_after_s))
-        finally:
-            self.run.spawn(self._relieve(disk))
-
-    async def _relieve(self, disk: Disk) -> None:
-        try:
-            await self.state.healed.wait()
-            await disk.heal()
-        finally:
-            self.state.busy.release()
+        if (disk := self.agent.targets.disk()) is not None:
+            await self._until_healed(partial(disk.fill, free_bytes), disk.heal)
 
     # ---- databases
 
     async def lock_databases(self) -> None:
         """Hold the locks; healing waits until they are given back."""
-        databases = self.agent.targets.databases()
-        if databases is None:
-            return
+        if (databases := self.agent.targets.databases()) is not None:
+            await self._until_healed(databases.lock, databases.release)
+
+    async def _until_healed(self, harm: Callable[[], Awaitable[str]], undo: Callable[[], Awaitable[None]]) -> None:
+        """Do harm that gives its proof, or nothing where it was not done; undo it when the fault is healed."""
         await self.state.busy.acquire()
         try:
-            if proof := await databases.lock():
+            if proof := await harm():
                 self.run.fired(self.state, proof)
                 if self.state.planned.heal_after_s is not None:
                     self.run.spawn(self.run.heal_in(self.state, self.state.planned.heal_after_s))
         finally:
-            self.run.spawn(self._unlock(databases))
+            self.run.spawn(self._undo(undo))
 
-    async def _unlock(self, databases: Databases) -> None:
+    async def _undo(self, undo: Callable[[], Awaitable[None]]) -> None:
         try:
             await self.state.healed.wait()
-            await databases.release()
+            await undo()
         finally:
             self.state.busy.release()
 

@@ -26,8 +26,8 @@ def output_told(history: History) -> Iterator[Verdict]:
     output. A file, a process or a session that it names is enough. `tools_alive` judges a shell whose output came in
     the control run, and `failure_told` a command that failed.
 
-    A later request does not tell another story: a result that was sent with its output, and then says that the command
-    was interrupted, makes the model run it again. A result that was cleared or summed up may be short. Judged where
+    A later request does not say the opposite: where a result was sent with its output, and then says that the command
+    was interrupted, the model runs it again. A result that was cleared or summed up may be short. Judged where
     faults struck the model alone: after a kill, a stop or on a full disk the result may not be stored.
 
     Fix: Store a result before the request that carries it is sent. Read the output of a command to its end after the

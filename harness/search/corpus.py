@@ -41,7 +41,7 @@ class Finding:
     """How many other drawn scenarios show the same failure."""
     breaks_at: str = ""
     live: str = ""
-    """What came of it live, if it was found in virtual time and then played live."""
+    """What its scenario showed live, if it was found in virtual time and then played live."""
     seconds: float = 0.0
     """How long its scenario took when it was found."""
 
