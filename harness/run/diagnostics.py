@@ -18,6 +18,7 @@ import psutil
 
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AgentKilled, HangSeen
 from wedgehog.harness.record.history import History
@@ -129,7 +130,7 @@ def sentence(history: History, sight: Diagnosis, turn: int, now_s: float) -> str
         _call(so_far, sight, turn, now_s)
         or _tool(so_far, now_s)
         or _busy(sight)
-        or _connection(sight)
+        or _connection(so_far, sight)
         or _on_its_way(so_far, sight, turn)
         or _child(sight)
         or _nothing(so_far, sight, turn)
@@ -178,9 +179,11 @@ def _busy(sight: Diagnosis) -> str:
     return ""
 
 
-def _connection(sight: Diagnosis) -> str:
-    """A link of ours first; a connection to the model without an open call is only kept alive."""
+def _connection(history: History, sight: Diagnosis) -> str:
+    """A link that a fault struck, else any other of ours; to the model without an open call it is only kept alive."""
+    struck = {fired.link for fired in history.of(FaultFired)}
     known = [peer for peer in sight.peers if peer.link not in ("", "llm", "channel")]
+    known.sort(key=lambda peer: peer.link not in struck)
     others = [peer for peer in sight.peers if not peer.link and peer.state in ("ESTABLISHED", "SYN_SENT")]
     if known:
         return f"no call was open; it held a connection to {known[0].name}"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.record.clock import WallClock
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import HangSeen, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run import diagnostics as forensics
@@ -104,6 +105,13 @@ def test_a_connection_that_an_earlier_turn_may_have_left_open_is_not_said_to_car
         "no request of this turn has come through; it holds a connection to the model, "
         "which may be an idle one of an earlier turn"
     )
+
+
+def test_of_two_servers_the_one_that_a_fault_struck_is_named():
+    """The connection to the other one is only kept open."""
+    tell = told()
+    tell.add(FaultFired(fault=0, name="drip", link="tcp:db", turn=1, step=None, attempt=1, call=None, proof="built"))
+    assert said(tell, sight(a_peer("tcp:cache"), a_peer("tcp:db"))).endswith("it held a connection to tcp:db")
 
 
 def test_a_tool_that_was_killed_with_its_agent_is_waited_for_by_nobody():
