@@ -18,6 +18,7 @@ from wedgehog.harness.campaign.options import Options
 from wedgehog.harness.campaign.selection import Entry, stock_folder
 from wedgehog.harness.commands.check_hints import noted, question, unended
 from wedgehog.harness.commands.console import CheckFinding, LineProgress
+from wedgehog.harness.commands.other_kind import other_kind
 from wedgehog.harness.commands.unended_lines import lines_hint, refused_unended
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.record.error_words import plain
@@ -114,6 +115,8 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
 def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:
     """Return why the first message was not answered; for a known runtime, suggest to install it again."""
     if agent.installed_as not in known() or not agent.runtime or history.calls:
+        if kind := other_kind(agent, history):
+            return f"no request for the model arrived: {kind}"
         if not history.calls and ASKS_FOR_ITS_URL in facts.says and question(agent):
             return f"{facts.says} If it does: {question(agent)}"
         late = next((turn for turn in history.turns if turn.deadline is not None), None)

@@ -1,12 +1,14 @@
 """What is asked about a spec whose agent makes `wedgehog agents check` wait."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.commands import check_hints
 from wedgehog.harness.commands.check_hints import noted, question, unended
+from wedgehog.harness.commands.other_kind import other_kind
 from wedgehog.harness.commands.unended_lines import lines_hint
 from wedgehog.harness.testing import HistoryBuilder
 
@@ -98,3 +100,25 @@ def test_the_lines_of_a_turn_that_does_not_end_show_what_would_fit(came: str, we
     lines = {"lines": LINES["lines"] | {"answer": "jsonl:reply"}}
     assert hint in lines_hint(agent(lines), turns[0], turns[1] if well else None)
     assert lines_hint(agent(SERVICE), turns[0]) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ({"answer": "\x1b[?1049h\x1b[1;1HAsk me"}, "it wants a terminal, but a `command` has none: write `tui`"),
+        ({"stderr": "_curses.error: nocbreak() returned ERR", "exit_code": 1}, "it wants a terminal"),
+        ({"stderr": "Warning: Input is not a terminal (fd=0)."}, "it wants a terminal"),
+        ({"stderr": "EOFError: EOF when reading a line", "exit_code": 1}, "it reads its messages from stdin"),
+        ({}, "does the agent use {llm_url}? If it reads its messages from stdin, write `lines` in place of `command`"),
+        ({"answer": "usage: agent [-h]"}, ""),
+        ({"stderr": "No key.", "exit_code": 1}, ""),
+    ],
+)
+def test_a_command_that_takes_its_messages_in_another_way_gets_a_hint(words: dict[str, Any], hint: str):
+    """It ends without a request, because it has no terminal and nothing on its stdin."""
+    tell = HistoryBuilder()
+    tell.message()
+    history = tell.end(**{"answer": "", **words}).seal()
+    assert other_kind(agent(COMMAND), history).startswith(hint)
+    assert bool(hint) is bool(other_kind(agent(COMMAND), history))
+    assert other_kind(agent(LINES), history) == ""
