@@ -132,6 +132,11 @@ REFUSED: list[tuple[Dialect, dict[str, Any], str]] = [
     (OPENAI_RESPONSES, responses(functions=[function(schema=LOOSE)]), "array schema missing items."),
     (
         OPENAI_RESPONSES,
+        responses(functions=[{"type": "namespace", "name": "crm", "tools": [{"type": "function", **function("a b")}]}]),
+        "Invalid 'tools[0].tools[0].name': string does not match pattern.",
+    ),
+    (
+        OPENAI_RESPONSES,
         responses(url="data:image/png;base64,"),
         f"Invalid 'input[0].content[1].image_url'. {EXPECTED}, but got empty base64-encoded bytes.",
     ),

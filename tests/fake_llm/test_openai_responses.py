@@ -69,6 +69,33 @@ async def test_a_stream_says_the_same_in_numbered_events(open_llm: Any, ask: Any
     assert "".join(pieces) == '{"command":"ls"}'
 
 
+async def test_a_tool_of_a_namespace_is_called_by_both_its_names(
+    open_llm: Any, ask: Any, responses: Any, recorder: Any
+) -> None:
+    """https://developers.openai.com/api/docs/guides/function-calling#defining-namespaces: two tools share a name."""
+    spaces = [{"type": "namespace", "name": name, "description": name, "tools": [TOOL]} for name in ("here", "there")]
+    llm = await open_llm(Reply((ToolCall("there.shell", {"command": "ls"}),)))
+    whole = await ask(llm, responses, tools=[TOOL, *spaces])
+    streamed = await ask(llm, responses, tools=[TOOL, *spaces], stream=True)
+    (call,) = whole.json["output"]
+    assert (call["name"], call["namespace"]) == ("shell", "there")
+    assert {"name": "shell", "namespace": "there"}.items() <= said(streamed)["output"][0].items()
+    assert [data["name"] for name, data in streamed.events if name.endswith("arguments.done")] == ["shell"]
+    offered = recorder.all(RequestSeen)[0].conversation.tools
+    assert [tool.name for tool in offered] == ["shell", "here.shell", "there.shell"]
+
+
+async def test_a_call_of_a_namespace_is_read_by_both_its_names(
+    open_llm: Any, ask: Any, responses: Any, recorder: Any
+) -> None:
+    """Else a call of `here` and one of `there` would be the same."""
+    given = [USER, *calling("call_1", namespace="there"), *calling("call_2"), *answering("call_1", "call_2")]
+    llm = await open_llm(RICH)
+    await ask(llm, responses, input=given)
+    calls = [call.name for message in recorder.all(RequestSeen)[0].conversation.messages for call in message.tool_calls]
+    assert calls == ["there.shell", "shell"]
+
+
 async def test_each_request_is_echoed_with_its_own_words(open_llm: Any, ask: Any, responses: Any) -> None:
     """What one request said of its tools and its metadata is not in the next answer, though the reply is the same."""
     llm = await open_llm(RICH)

@@ -5,7 +5,7 @@ from typing import Any
 
 from wedgehog.fake_llm.conversation import Message, Role, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.dialects.openai_responses.validate import CALLS, RESULTS, type_of
-from wedgehog.fake_llm.request import images_in, mapped, text_of
+from wedgehog.fake_llm.request import images_in, listed, mapped, text_of
 
 
 def messages_of(items: list[dict[str, Any]]) -> Iterator[Message]:
@@ -40,7 +40,27 @@ def messages_of(items: list[dict[str, Any]]) -> Iterator[Message]:
 
 def _call(item: dict[str, Any]) -> ToolCallSeen:
     said = item.get("arguments", item.get("input", ""))
-    return ToolCallSeen(str(item.get("call_id", "")), str(item.get("name", "")), str(said))
+    name = ".".join(filter(None, (str(item.get("namespace") or ""), str(item.get("name", "")))))
+    return ToolCallSeen(str(item.get("call_id", "")), name, str(said))
+
+
+def tools_of(tools: list[Any]) -> Iterator[ToolSpec]:
+    """Yield the tools that the agent advertises; one of a namespace as `crm.list_orders`.
+
+    No name of a function has a dot, so the namespace can be told apart again.
+    """
+    for tool in map(mapped, tools):
+        if tool.get("type") != "namespace":
+            yield tool_of(tool)
+        for inner in map(mapped, listed(tool.get("tools"))):
+            yield tool_of(inner | {"name": f"{tool.get('name')}.{inner.get('name')}"})
+
+
+def named(name: str, tools: list[Any]) -> dict[str, str]:
+    """Return how a call names its tool: by its name, and by its namespace if it has one."""
+    space, _, own = name.rpartition(".")
+    spaces = [tool.get("name") for tool in map(mapped, tools) if tool.get("type") == "namespace"]
+    return {"name": own, "namespace": space} if space in spaces else {"name": name}
 
 
 def tool_of(tool: dict[str, Any]) -> ToolSpec:

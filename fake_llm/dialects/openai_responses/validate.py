@@ -155,10 +155,13 @@ def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
 def _tool(place: str, tool: dict[str, Any]) -> Iterator[Refusal]:
     if not tool.get("type"):
         yield missing(f"{place}.type")
-    if tool["type"] == "function" and not isinstance(tool.get("name"), str):
+    if tool["type"] in ("function", "namespace") and not isinstance(tool.get("name"), str):
         yield missing(f"{place}.name")
     if tool["type"] == "function":
         yield from offered.function(place, tool)
+    if tool["type"] == "namespace":
+        for index, inner in enumerate(map(mapped, listed(tool.get("tools")))):
+            yield from _tool(f"{place}.tools[{index}]", inner)
 
 
 def _shape(place: str, item: dict[str, Any]) -> Iterator[Refusal]:

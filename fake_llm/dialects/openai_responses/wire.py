@@ -7,7 +7,7 @@ from typing import Any, Final
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, ReplyWriter, Response
 from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect, bad
-from wedgehog.fake_llm.dialects.openai_responses.read import messages_of, schema_of, tool_of
+from wedgehog.fake_llm.dialects.openai_responses.read import messages_of, named, schema_of, tools_of
 from wedgehog.fake_llm.dialects.openai_responses.validate import (
     Stored,
     StoredItem,
@@ -151,7 +151,7 @@ class _ResponsesWriter(ReplyWriter):
             "status": status,
             "arguments": arguments(item.args, item.raw_args),
             "call_id": f"call_{item.id or made_up('tool', self.call, index, length=24)}",
-            "name": item.name,
+            **named(item.name, listed((self.exchange.request.document or {}).get("tools"))),
         }
 
     def _id(self, kind: str, index: int = 0) -> str:
@@ -197,7 +197,7 @@ def called(said: ToolCall, item: dict[str, Any], about: dict[str, Any], meter: M
     name = "response.function_call_arguments"
     for piece in pieces(item["arguments"]):
         yield f"{name}.delta", {**about, "delta": piece}, Frame(b"", pace_s(said), meter.add(len(piece)))
-    told = {"name": said.name, "arguments": item["arguments"]}
+    told = {"name": item["name"], "arguments": item["arguments"]}
     yield f"{name}.done", {**about, **told}, Frame(b"", tokens=meter.now)
 
 
@@ -232,7 +232,7 @@ class _OpenAIResponses(OpenAIDialect):
             model=str(document.get("model", "")),
             stream=document.get("stream") is True,
             messages=system_first(text_of(document.get("instructions")), messages_of(history(request).items)),
-            tools=tuple(tool_of(mapped(tool)) for tool in listed(document.get("tools"))),
+            tools=tuple(tools_of(listed(document.get("tools")))),
             max_tokens=counted(document.get("max_output_tokens")),
             schema=schema_of(mapped(mapped(document.get("text")).get("format"))),
         )
