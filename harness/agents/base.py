@@ -28,6 +28,15 @@ class AgentError(Exception):
     """The agent cannot be run as its spec says; one line. It is no verdict on the agent."""
 
 
+MOST_WAIT_S = 10.0
+"""Silence ends a turn at the latest so much later: a busy machine must not keep it open."""
+
+
+def no_wait(since_s: float) -> float:
+    """Where waits for a processor are not counted."""
+    return 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class AgentContext:
     """What one run gives its agent. Below `folder`, the agent has its own home/, cwd/, tmp/ and session/."""
@@ -67,6 +76,12 @@ class AgentContext:
     """`host:port:secret` of the pipe server, for `wedgehog-pipe`; empty if there is none."""
     warm: "WarmHosts | None" = None
     """Forks a callable's process, if it can."""
+    waited_s: Callable[[float], float] = no_wait
+    """How long the run has waited for a processor since a time of its clock."""
+
+    def could_work_s(self, since_s: float) -> float:
+        """How long the agent could work since then: the time that has passed, without waits for a processor."""
+        return self.clock.now() - since_s - min(self.waited_s(since_s), MOST_WAIT_S)
 
     def outside(self, path: Path) -> Path:
         """The path at which this process finds the agent's file `path`."""

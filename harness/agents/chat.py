@@ -34,7 +34,7 @@ class ChatSession(HttpSession):
         """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""
         chat, clock = self._chat, self._place.clock
         number = chat.put(text)
-        while chat.handed < number or not chat.sent or clock.now() < chat.sent_s + self._quiet_s:
+        while chat.handed < number or not chat.sent or self._place.could_work_s(chat.sent_s) < self._quiet_s:
             if self._owned is not None and self._owned.exit_code is not None:
                 raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)

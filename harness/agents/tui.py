@@ -138,7 +138,7 @@ class TuiSession(LivingSession):
 
     async def _stands_still(self) -> None:
         clock = self._place.clock
-        while not (self._stands_since(clock.now()) + self._talks.quiet_s <= clock.now() and self._waits):
+        while not (self._place.could_work_s(self._stands_since(clock.now())) >= self._talks.quiet_s and self._waits):
             self._look()
             await self._answer()
             await clock.sleep(POLL_S)

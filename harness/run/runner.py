@@ -15,7 +15,7 @@ from wedgehog.fake_llm.script.when import conversation_of
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.agents.backend_links import passwords
-from wedgehog.harness.agents.base import AgentContext, AgentError, Session
+from wedgehog.harness.agents.base import AgentContext, AgentError, Session, no_wait
 from wedgehog.harness.agents.sessions import contexts, open_sessions, session_folders
 from wedgehog.harness.agents.sim_host import agent_waits
 from wedgehog.harness.faults.reply_fault import leave_the_words
@@ -248,6 +248,7 @@ class _Run:
             pipe=self.pipes.address,
             simulated=self.simulated,
             warm=self.job.warm,
+            waited_s=self.cpu.waited_s if self.cpu is not None else no_wait,
         )
 
     def _databases(self) -> DatabaseLocks:

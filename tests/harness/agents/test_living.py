@@ -344,3 +344,15 @@ async def test_a_prompt_before_the_message_that_was_typed_there_does_not_say_tha
         for number in (1, 2):
             outcome = await session.say(f"m{number} hello", first=number == 1)
             assert outcome.answer.strip().endswith("says hello")
+
+
+@pytest.mark.parametrize("waited_s", [0.0, 1.0])
+async def test_a_screen_that_stands_still_while_the_agent_waits_for_a_processor_does_not_end_its_turn(
+    spec_of: Callable[..., Any], place: Any, waited_s: float
+):
+    """Its prompt is there again, and the rest of the machine keeps it from drawing more."""
+    code = AGENT.replace('print("working"', 'print("> "').replace("time.sleep(0.1)", "time.sleep(0.6)")
+    spec = spec_of(code, tui=WAYS["tui"]["tui"])
+    async with open_agent(spec, replace(place, waited_s=lambda since_s: waited_s)) as session:
+        outcome = await session.say("m1 hello", first=True)
+        assert outcome.answer.strip().endswith("says hello") is (waited_s > 0)
