@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
@@ -11,14 +12,19 @@ from wedgehog.harness.record.events.run import ConnectionsWatched
 from wedgehog.harness.run.meanwhile import Meanwhile
 
 LOOK_EVERY_S = 0.2
+ASKED = 2
+"""A socket that in so many looks was no process's of the agent belongs to another program, which may keep it for long.
+
+One look can miss a process that is just being forked.
+"""
 PROC = Path("/proc")
 
 
 class ConnectionWatch(Meanwhile):
     """Looks again and again while it is open.
 
-    A look asks the kernel for all sockets, which takes 0.3 ms. It looks for
-    the agent's processes only if a socket leads to another machine.
+    A look asks the kernel for all sockets, which takes 0.3 ms. It looks for the agent's processes only if a new socket
+    leads to another machine: that takes more than 10 ms.
     """
 
     def __init__(
@@ -32,6 +38,8 @@ class ConnectionWatch(Meanwhile):
         self._elsewhere = elsewhere
         self._pids, self._pause = pids, pause
         self._others: dict[str, None] = {}
+        self._asked: Counter[int] = Counter()
+        """By inode, in how many looks an open socket was no process's of the agent. Closed ones are forgotten."""
         self._looks = 0
 
     @property
@@ -58,9 +66,12 @@ class ConnectionWatch(Meanwhile):
 
     def _look(self, elsewhere: Mapping[int, str]) -> None:
         self._looks += 1
-        if any(address not in self._others for address in elsewhere.values()):
+        self._asked = Counter({inode: self._asked[inode] for inode in elsewhere})
+        unknown = {inode: address for inode, address in elsewhere.items() if self._asked[inode] < ASKED}
+        if any(address not in self._others for address in unknown.values()):
             held = {inode for pid in self._pids() for inode in _sockets_of(pid)}
-            self._others |= {address: None for inode, address in elsewhere.items() if inode in held}
+            self._others |= {address: None for inode, address in unknown.items() if inode in held}
+            self._asked.update(unknown.keys() - held)
 
 
 def _sockets_of(pid: int) -> Iterator[int]:

@@ -54,6 +54,33 @@ async def test_processes_are_looked_for_only_where_a_socket_leads_away():
     assert asked == [1] and watch.seen is not None and watch.seen.others == ()
 
 
+async def test_a_socket_of_another_program_is_asked_for_only_twice():
+    """A browser keeps its own for hours. A new socket with the same number is asked for again."""
+    asked: list[int] = []
+
+    def pids() -> list[int]:
+        asked.append(looks.looked)
+        return []
+
+    theirs = {7: "192.0.2.1:443"}
+    looks = Looks(theirs, theirs, theirs, theirs, {}, theirs)
+    watch = ConnectionWatch(pids, looks.elsewhere, looks.pause)
+    async with watch:
+        await looks.over.wait()
+    assert asked == [1, 2, 6]
+
+
+async def test_a_connection_of_a_process_that_the_first_look_missed_is_still_seen():
+    """As that of a process that was just being forked."""
+    with socket.socket() as mine:
+        both = {os.fstat(mine.fileno()).st_ino: "192.0.2.1:443"}
+        looks = Looks(both, both)
+        watch = ConnectionWatch(lambda: [os.getpid()] * (looks.looked - 1), looks.elsewhere, looks.pause)
+        async with watch:
+            await looks.over.wait()
+    assert watch.seen is not None and watch.seen.others == ("192.0.2.1:443",)
+
+
 async def test_without_a_look_nothing_is_claimed():
     """As where the kernel refuses to list its sockets."""
 
