@@ -71,8 +71,9 @@ class TriggerConfig(ConfigModel):
                 return kind
         if self.phase in ("connect", "request"):
             return triggers.BeforeRequest
-        alone = self == TriggerConfig(turn=self.turn, after_s=self.after_s) and self.after_s is not None
-        return triggers.AfterStart if alone and fault.timed else triggers.AtReply
+        timed = self.after_s is not None and fault.timed
+        alone = timed and self == TriggerConfig(turn=self.turn, after_s=self.after_s)
+        return triggers.AfterStart if alone else triggers.AtReply
 
 
 _KINDS: dict[str, type[Trigger]] = {

@@ -3,7 +3,7 @@
 A message beside a running turn counts as a fault here, and so does a conversation without any fault.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from pydantic import ValidationError
 
 from wedgehog.fake_llm.script.side_conversations import SUBAGENT
-from wedgehog.harness.faults.base import Fault, fault_named, parameters, parse_fault, registered
+from wedgehog.harness.faults.base import Aim, Fault, fault_named, parameters, parse_fault, registered
 from wedgehog.harness.faults.parameters import FaultError
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig
@@ -123,22 +123,22 @@ def _the_same(pair: tuple[object, object]) -> tuple[object, object]:
     return pair
 
 
-def cells(links: Sequence[str]) -> list[Cell]:
-    """Every cell that a scenario may contain, on these links."""
-    found = [Cell(NO_FAULT, "llm", "call", "first call", 1, script) for script in SCRIPTS]
+def cells(links: Sequence[str], fits: Callable[[Cell], bool] = lambda cell: True) -> list[Cell]:
+    """Every cell that a scenario may contain, on these links, of those that fit: others are not checked."""
+    talks = (Cell(NO_FAULT, "llm", "call", "first call", 1, script) for script in SCRIPTS)
     where = [
         (place, step) for place, step in product(PLACES, STEPS) if step not in BESIDE_THE_MAIN or place in OF_A_CALL
     ]
     messages = (Cell(SECOND_MESSAGE, AGENT, *it, 1) for it in where)
-    found += [cell for cell in messages if _is_a_moment(cell)]
+    found = [*filter(fits, talks), *filter(_is_a_moment, filter(fits, messages))]
     for name, cls in registered().items():
         if not cls.searched:
             continue
         if issubclass(cls, ReplyFault) and cls.lasts:
             continue  # which item of its conversation an agent can do without is not known
         for link, do in _by_link(cls, links).items():
-            once = (Cell(name, link, *it, 1) for it in where)
-            found += [replace(cell, times=times) for cell in once if _legal(cell.line(do)) for times in TIMES]
+            once = (cell for it in where if fits(cell := Cell(name, link, *it, 1)) and _legal(cell.line(do)))
+            found += [replace(cell, times=times) for cell in once for times in TIMES]
     return found
 
 
@@ -215,10 +215,11 @@ def _lasting(draw: Choices) -> dict[str, Any]:
 
 
 def _by_link(cls: type[Fault], links: Sequence[str]) -> dict[str, object]:
-    """A fault for each link that it fits: its parameters may say which."""
+    """A fault for each link that it fits: its parameters may say which, unless its class says it for all."""
     found: dict[str, object] = {}
     plain = drawn_fault(SeededChoices(cls.name), cls)
-    for do in (plain, *(_with_options(SeededChoices(f"{cls.name} {number}"), cls) for number in range(4 * DRAWS))):
+    drawn = (_with_options(SeededChoices(f"{cls.name} {number}"), cls) for number in range(4 * DRAWS))
+    for do in (plain,) if isinstance(cls.aim, Aim) or cls.aim is Fault.aim else (plain, *drawn):
         with suppress(FaultError):
             found = dict.fromkeys(_links(parse_fault(do), links), do) | found
     return found

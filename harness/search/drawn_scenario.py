@@ -1,6 +1,7 @@
 """Draws scenarios: a conversation with tools that the agent has, and faults in it. Each is a legal scenario file."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,12 +57,16 @@ class Drawer:
 
         One scenario cuts either with FIN or with RST, for example.
         """
+        return self.read(cells, name)[0]
+
+    def read(self, cells: Sequence[Cell], name: str) -> tuple[Drawn, Scenario | None]:
+        """The same scenario with its meaning; None if no legal one was drawn."""
         for chosen in (cells[:number] for number in range(len(cells), 0, -1)):
             for _ in range(DRAWS):
                 document = self._scenario(chosen, name)
-                if _is_legal(document):
-                    return document
-        return document
+                if (legal := _read(document)) is not None:
+                    return document, legal
+        return document, None
 
     def _scenario(self, cells: Sequence[Cell], name: str) -> Drawn:
         faults = [drawn_line(self.draw, cell) for cell in cells if cell.fault not in (NO_FAULT, SECOND_MESSAGE)]
@@ -165,12 +170,10 @@ def _at_tool(cell: Cell) -> bool:
     return cell.link == HOST or "tool" in cell.place
 
 
-def _is_legal(document: Drawn) -> bool:
-    try:
-        Scenario.model_validate(document)
-    except ValidationError:
-        return False
-    return True
+def _read(document: Drawn) -> Scenario | None:
+    with suppress(ValidationError):
+        return Scenario.model_validate(document)
+    return None
 
 
 def says_nothing(document: Drawn) -> bool:

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import ValidationError
-
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.clock import Clock
@@ -15,7 +13,6 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.sim_player import LAST_WORDS, SimPlayer, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_skipped
-from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Corpus, Finding
@@ -60,7 +57,7 @@ class SimSearch(Search):
     ) -> None:
         """`play` plays a scenario in a fresh process."""
         self._simulated = simulated
-        self._can_play: dict[Cell, bool] = {}
+        self._playable: dict[Cell, bool] = {}
         super().__init__(play, capabilities, corpus, watcher, clock, seed=seed, ends_s=ends_s, objective=objective)
         self._workers = 0
 
@@ -106,23 +103,16 @@ class SimSearch(Search):
             share,
         )
 
-    def _fits(self, cell: Cell) -> bool:
-        """Whether every agent can take part in it in virtual time."""
-        if not super()._fits(cell):
-            return False
+    def _can_play(self, cell: Cell) -> bool:
+        """Whether every agent can take part in it in virtual time. Which call it is and how often do not matter."""
         alike = replace(cell, step="first call", times=1)
-        if alike not in self._can_play:
-            self._can_play[alike] = self._plays(alike)
-        return self._can_play[alike]
+        if alike not in self._playable:
+            self._playable[alike] = self._is_playable(alike)
+        return self._playable[alike]
 
-    def _plays(self, cell: Cell) -> bool:
-        """Which call it is and how often make no difference."""
-        try:
-            document = Drawer(SeededChoices(str(cell)), self._capabilities).scenario([cell], "drawn")
-            scenario = Scenario.model_validate(document)
-        except ValidationError:
-            return False
-        return not any(
+    def _is_playable(self, cell: Cell) -> bool:
+        _, scenario = Drawer(SeededChoices(str(cell)), self._capabilities).read([cell], "drawn")
+        return scenario is not None and not any(
             why_not_in_virtual_time(scenario, agent) or why_skipped(scenario, agent, control)
             for agent, control in self._simulated.agents
         )

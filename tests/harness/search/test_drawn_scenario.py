@@ -67,6 +67,12 @@ def test_every_fault_has_cells():
     assert {cell.fault for cell in CELLS} == {*registered(), NO_FAULT, SECOND_MESSAGE} - undrawn
 
 
+def test_cells_that_do_not_fit_are_left_out_and_the_others_keep_their_order():
+    """A search draws by number: the same cells in another order would be other scenarios."""
+    small = Capabilities(shell=True, second_message=True)
+    assert cells(WHOLE.links, small.fits) == [cell for cell in CELLS if small.fits(cell)]
+
+
 @pytest.mark.parametrize("name", sorted(registered()))
 def test_a_scenario_of_every_cell_is_legal(name: str):
     """And its conversation has the call at which the fault fires."""
