@@ -29,6 +29,7 @@ from wedgehog.harness.commands.first_spec.source_talk import (
     runs_when_imported,
     takes_arguments,
 )
+from wedgehog.harness.commands.first_spec.source_tokens import token_env
 from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
@@ -87,6 +88,8 @@ class Proposal:
     """The command line of the next message; empty if the source shows no flag for it."""
     links: Mapping[str, Any] = field(default_factory=dict)
     """To its own servers, as in a spec."""
+    tokens: Mapping[str, str] = field(default_factory=dict)
+    """The variables with which it gets access tokens, as in a spec's `env`."""
 
 
 def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
@@ -99,7 +102,8 @@ def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
     talks = _talks(kind, Path(because), trees) or (node_route_of(Path(because), sources) if kind == "http" else {})
     name, wire, links = _name(project, folder), _wire(sources.values()), links_of(folder, sources.values())
     next_one = _resume(kind, command, Path(because), trees) if command else ""
-    return Proposal(name, wire, kind, command, because, _python(folder), talks, next_one, links)
+    tokens = token_env(sources.values())
+    return Proposal(name, wire, kind, command, because, _python(folder), talks, next_one, links, tokens)
 
 
 def _resume(kind: InitKind, command: str, because: Path, trees: Trees) -> str:

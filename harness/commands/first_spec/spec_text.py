@@ -138,20 +138,21 @@ def spec_text(
     python: str = "",
     talks: Mapping[str, object] | None = None,
     links: Mapping[str, Any] | None = None,
+    tokens: Mapping[str, str] | None = None,
 ) -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file.
 
     `python` is that of the project's own environment; empty for ours. `talks` are the keys beside `start` that its
-    source shows, `links` those to its servers.
+    source shows, `links` those to its servers, `tokens` the variables with which it gets access tokens.
     """
     spec: dict[str, object] = {"name": name, "wire": wire}
     own = _there(python, Path(file).resolve().parent) if python else ""
     if kind == "callable":
         named = {"python": own} if own else {}
-        spec |= {"callable": _function(file, start.strip()), **named, "env": dict(WIRES[wire][0])}
+        spec |= {"callable": _function(file, start.strip()), **named, "env": dict(tokens or {}) | WIRES[wire][0]}
     else:
         spec |= _started(file, start, resume, kind, talks, own or "{python}")
-        spec["env"] = _env(start, resume) | WIRES[wire][0]
+        spec["env"] = dict(tokens or {}) | _env(start, resume) | WIRES[wire][0]
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
     note = OWN_PYTHON if own and own in body else ""
     return HEAD.replace("{file}", file) + _guessed(kind, talks) + note + body + HINTS + _servers(links or {}, spec)

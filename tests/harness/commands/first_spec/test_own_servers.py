@@ -62,6 +62,65 @@ def test_a_variable_of_a_server_is_a_link(tmp_path: Path, text: str, links: dict
     assert links_of(tmp_path, [text]) == links
 
 
+COMPOSE = """
+services:
+  db: {image: "postgres:16", ports: ["127.0.0.1:5433:5432", "9000-9001:9000-9001"]}
+  redis: {image: redis, ports: [{target: 6379, published: "6380"}]}
+  mysql: {ports: ["${MYSQL_PORT:-3310}:3306/tcp"]}
+  web: {build: .}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "to"),
+    [
+        ("os.environ['DATABASE_URL']", "127.0.0.1:5433"),
+        ("os.getenv('REDIS_URL', 'redis://redis:6379/1')", "127.0.0.1:6380"),
+        ("os.getenv('MYSQL_URL')", "127.0.0.1:3310"),
+        ("os.getenv('DATABASE_URL', 'postgresql://me@localhost:5432/x')", "127.0.0.1:5432"),
+        ("os.getenv('DATABASE_URL', 'postgresql://me@db.example:5432/x')", "db.example:5432"),
+        ("os.getenv('MONGO_URL')", "127.0.0.1:27017"),
+    ],
+)
+def test_a_compose_file_says_at_which_port_a_server_is(tmp_path: Path, text: str, to: str):
+    """Of a container and its name inside; not of an address that says where it is on this machine."""
+    (tmp_path / "docker-compose.yml").write_text(COMPOSE)
+    assert [it["to"] for it in links_of(tmp_path, [text]).values()] == [to]
+
+
+@pytest.mark.parametrize(
+    "broken", ["services: [", "services: {a: {ports: 1}}", "ports", "services: {a: {ports: [1, x]}}"]
+)
+def test_a_compose_file_that_says_no_port_changes_nothing(tmp_path: Path, broken: str):
+    (tmp_path / "compose.yaml").write_text(broken)
+    assert links_of(tmp_path, ["os.environ['DATABASE_URL']"]) == {"db": POSTGRES}
+
+
+PAIR = {"PGHOST": "{link_host}", "PGPORT": "{link_port}"}
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("os.environ['PGHOST'], os.environ['PGPORT']", {"db": {"to": "127.0.0.1:5432", "env": PAIR}}),
+        (
+            "os.environ.get('PGHOST', 'localhost'), int(os.environ.get('PGPORT', '5434'))",
+            {"db": {"to": "127.0.0.1:5434", "env": PAIR}},
+        ),
+        (
+            "process.env.REDIS_HOST || '10.0.0.1', process.env.REDIS_PORT || 6381",
+            {"cache": {"to": "10.0.0.1:6381", "env": {"REDIS_HOST": "{link_host}", "REDIS_PORT": "{link_port}"}}},
+        ),
+        ("os.environ['PGHOST']", {}),
+        ("PGHOST, PGPORT = 1, 2", {}),
+        ("os.environ['PGHOST'], os.environ['PGPORT'], os.environ['DATABASE_URL']", {"db": POSTGRES}),
+    ],
+)
+def test_a_host_and_a_port_in_two_variables_are_a_link(tmp_path: Path, text: str, links: dict[str, object]):
+    """Both must be read, because the link has a port of its own."""
+    assert links_of(tmp_path, [text]) == links
+
+
 @pytest.mark.parametrize("name", [".env.example", ".env.sample"])
 def test_the_example_of_an_environment_says_where_the_server_is(tmp_path: Path, name: str):
     """Before a default in the source. The file with the secrets is not read."""
