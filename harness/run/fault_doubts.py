@@ -1,6 +1,7 @@
 """Reasons why the faults of a scenario prove nothing: one never fired, or a turn failed before any did."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
@@ -11,7 +12,9 @@ from wedgehog.harness.record.verdict import Verdict, inconclusive
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtCall, AtReply
+from wedgehog.harness.scenario.trigger import AtCall, AtReply, SessionWritten
+
+_NO_FILE: Final = "; no session file was written in that turn (the spec's `session_files` says where they are)"
 
 
 def fault_doubts(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[Verdict]:
@@ -69,14 +72,14 @@ def _beside(history: History, plan: FaultPlan, not_before: int) -> Iterator[Verd
 
 
 def _why_not(history: History, planned: PlannedFault) -> str:
-    """Why a fault on a reply never fired, if the record shows it."""
+    """Why a fault never fired, if the record shows it."""
     at = planned.trigger
     if isinstance(at, AtCall) and at.on != "main":
         names = {call.arrived.side.rpartition(" ")[0] for call in history.calls}
         background = at.on == "background" or at.on in names
         return "" if background else f"; no request of the conversation {at.on} arrived"
     if planned.link != "llm":
-        return ""
+        return _NO_FILE if isinstance(at, SessionWritten) else ""
     calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
     step = [call for call in calls if call.arrived.step == at.step]
     if not step:

@@ -197,6 +197,14 @@ def test_a_fault_that_had_nothing_to_strike_says_so(at: dict[str, Any], why: str
     assert judgement.says.split(": ", 1)[1] == f"cut on llm at {where}{why}"
 
 
+def test_a_fault_at_the_write_of_a_session_says_that_there_was_none():
+    """Most often the agent's files are elsewhere, and its spec does not say where."""
+    faults = [{"link": "agent", "at": {"turn": 1, "session": "written"}, "do": {"kill": {"tear": True}}}]
+    turns = [{"user": "x", "model": [{"text": "Done {nonce}"}]}, {"user": "y"}]
+    found = judged(well(HistoryBuilder()).seal(), faults=faults, turns=turns)
+    assert "no session file was written in that turn (the spec's `session_files` says where" in found.says
+
+
 @pytest.mark.parametrize(("kind", "skipped"), [("thinking", True), ("image", True), ("tool_result", False)])
 def test_a_poisoned_item_that_only_some_agents_send_is_skipped_where_it_was_not_sent(kind: str, skipped: bool):
     """Each agent sends its tools' results; not each sends pictures or earlier thoughts."""
