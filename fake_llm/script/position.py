@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
+from wedgehog.fake_llm.script.results_in_text import ResultsInText
 from wedgehog.fake_llm.script.side_conversations import (
     QuotedMessage,
     SideConversation,
@@ -58,6 +59,8 @@ class Positions:
     """None: every call is a main call (in the control run, which finds the shape)."""
     named: Callable[[Conversation], str] = lambda conversation: ""
     """The name of the declared conversation to which a request belongs, else empty."""
+    in_text: ResultsInText | None = None
+    """None: results of tools are the wire's own."""
     _open: list[int] = field(default_factory=list)
     _markers: dict[int, str] = field(default_factory=dict)
     _words: dict[int, str] = field(default_factory=dict)
@@ -115,6 +118,7 @@ class Positions:
 
     def place(self, conversation: Conversation) -> CallPosition:
         """The position of one request; each call of this method counts as one attempt."""
+        conversation = self.read(conversation)
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
         results = self._results(turn, own, conversation)
@@ -161,6 +165,16 @@ class Positions:
         asked = QuotedMessage(marker, self._words.get(turn, "")) if marker and marked else None
         fits = self.shape is None or self.shape.fits(conversation)
         return Traces(turn, asked, results, fits)
+
+    def read(self, conversation: Conversation) -> Conversation:
+        """The request with the results of tools that stand in its text."""
+        if self.in_text is None:
+            return conversation
+        return self.in_text.read(conversation, self.full, self._is_of_user)
+
+    def _is_of_user(self, message: Message) -> bool:
+        text = message.text.lower()
+        return message.role == "user" and any(marker in text for marker in self._markers.values())
 
     def token_of(self, result: ToolResultSeen) -> str:
         """`turn.step.call` of a result's call, by its id or by the command's output; else empty."""
@@ -245,6 +259,12 @@ class Positions:
         asks = text[: min(found)] if found else text
         alone = len(own) < 2 and not found
         return not alone and COMPACT.search(asks) is not None and AT_LIMIT.search(asks) is None
+
+    def is_at_limit(self, conversation: Conversation) -> bool:
+        """Whether an agent tells the model, in a message of its own, that it may do no more."""
+        told = [message for message in conversation.messages if message.role == "user"]
+        last = conversation.messages[-1:] == tuple(told[-1:]) and len(told) > 1 and self._told(tuple(told))
+        return bool(last and AT_LIMIT.search(last) and self._find(last) is None)
 
     def _last_words(self, conversation: Conversation, own: tuple[Message, ...]) -> bool:
         """Whether an agent at its limit asks without tools: the system text and the turn's results are still there."""

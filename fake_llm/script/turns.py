@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.conversation import Conversation, ToolSpec
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
+from wedgehog.fake_llm.script.calls_in_text import CallsInText
 from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.roles import (
     FETCH,
@@ -67,6 +68,8 @@ class TurnScript:
     """The replies of declared conversations, by name."""
     finish: FinishCall | None = None
     """None: last words are text."""
+    in_text: CallsInText | None = None
+    """None: tool calls are the wire's own."""
     _placed: dict[int, CallPosition] = field(default_factory=dict)
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
@@ -79,7 +82,7 @@ class TurnScript:
         """Return the reply at this request's position; raise UnscriptedError for a main call beyond the script."""
         place = self.place(call, conversation)
         if place.side is not None:
-            return self.direct(self.beside(place, conversation), call, conversation)
+            return self._answered(self.beside(place, conversation), call, conversation)
         if place.background or place.turn == 0:
             return self.aside(call, conversation)
         turn = self.turns.get(place.turn)
@@ -88,7 +91,20 @@ class TurnScript:
             raise UnscriptedError(
                 f"turn {place.turn} step {place.step}: the script has {written} replies for this turn"
             )
-        return self.direct(turn.replies[place.step - 1], call, conversation)
+        return self._answered(turn.replies[place.step - 1], call, conversation)
+
+    def _answered(self, reply: Reply, call: int, conversation: Conversation) -> Reply:
+        return self.written(self.direct(reply, call, conversation), conversation)
+
+    def tools(self, conversation: Conversation) -> tuple[ToolSpec, ...]:
+        """The tools that a request offers, or those that the model of this agent calls in its text."""
+        if conversation.tools or self.in_text is None or self.positions.is_at_limit(conversation):
+            return conversation.tools
+        return self.in_text.tools
+
+    def written(self, reply: Reply, conversation: Conversation) -> Reply:
+        """The reply as it is sent: with its tool call in the text if the agent has them there."""
+        return reply if self.in_text is None or conversation.tools else self.in_text.written(reply)
 
     def aside(self, call: int, conversation: Conversation) -> Reply:
         """The reply to a background call that belongs to no conversation: a few words by which it is recognized."""
@@ -104,7 +120,7 @@ class TurnScript:
         """The reply in a side conversation: its script's, beyond it a few words."""
         replies = self.conversations.get(place.side.name, ()) if place.side is not None else ()
         if place.step <= len(replies):
-            return within_tools(replies[place.step - 1], conversation)
+            return within_tools(replies[place.step - 1], self.tools(conversation))
         return Reply((Text("The task is done. {nonce}"),))
 
     def nonce_of(self, call: int) -> str:
@@ -117,7 +133,7 @@ class TurnScript:
 
     def direct(self, reply: Reply, call: int, conversation: Conversation) -> Reply:
         """A scripted reply with this request's tool names, ids and values."""
-        reply = within_tools(reply, conversation)
+        reply = within_tools(reply, self.tools(conversation))
         place = self.place(call, conversation)
         values = {**self.values, "nonce": self.nonce_of(call)}
         count = 0
@@ -157,23 +173,23 @@ class TurnScript:
         self, item: ToolCall, place: CallPosition, count: int, conversation: Conversation, values: Mapping[str, str]
     ) -> ToolCall:
         token = self.positions.token_at(place, count)
-        name, args = item.name, expand_all(item.args, values)
+        name, args, tools = item.name, expand_all(item.args, values), self.tools(conversation)
         if item.name == SHELL:
-            tool = find_shell(conversation.tools)
+            tool = find_shell(tools)
             if tool is None:
                 raise UnscriptedError("the script calls a shell and the agent advertises none")
             name = tool.name
             args = tool.arguments(self.beacon(str(args.get("command", "true")), token))
         elif item.name == SUBAGENT_TOOL:
-            delegate = find_subagent(conversation.tools)
+            delegate = find_subagent(tools)
             if delegate is None:
                 raise UnscriptedError("the script calls a subagent and the agent advertises no tool for it")
             name = delegate.name
             args = delegate.arguments(f"{prompt_mark(token)} {args.get('prompt', 'Look around.')}")
-        elif item.name == FETCH and [*args] == ["url"] and (reader := find_fetch(conversation.tools)):
+        elif item.name == FETCH and [*args] == ["url"] and (reader := find_fetch(tools)):
             name = reader.name
             args = reader.arguments(str(args["url"]))
-        elif named := find_named(conversation.tools, name):
+        elif named := find_named(tools, name):
             name = named.name
         return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")
 
@@ -186,7 +202,7 @@ def _within(template: str, words: str, reply: Reply) -> Reply:
     quoted = before.endswith('"') and after.startswith('"')
     said = json.dumps(words, ensure_ascii=False)[1:-1] if quoted else words
     pace_ms = next(item.pace_ms for item in reply.items if isinstance(item, Text))
-    text = Text(before + said + after, pace_ms, span=(len(before), len(before) + len(said)) if quoted else None)
+    text = Text(before + said + after, pace_ms, span=(len(before), len(before) + len(said)))
     return replace(reply, items=(*(item for item in reply.items if not isinstance(item, Text)), text))
 
 
@@ -194,16 +210,16 @@ CLOSING = Text("That is all. {nonce}")
 """The last words where the script has none."""
 
 
-def offers(conversation: Conversation, reply: Reply) -> bool:
-    """Whether a request offers every tool that the reply calls."""
+def offers(tools: Sequence[ToolSpec], reply: Reply) -> bool:
+    """Whether these tools are all that the reply calls."""
     called = [item.name for item in reply.items if isinstance(item, ToolCall)]
-    found = [find_shell(conversation.tools) if it == SHELL else find_named(conversation.tools, it) for it in called]
+    found = [find_shell(tools) if it == SHELL else find_named(tools, it) for it in called]
     return None not in found
 
 
-def within_tools(reply: Reply, conversation: Conversation) -> Reply:
-    """The reply with last words in the place of its tool calls if the request offers no tools."""
-    if conversation.tools or not any(isinstance(item, ToolCall) for item in reply.items):
+def within_tools(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
+    """The reply with last words in the place of its tool calls if there are no tools."""
+    if tools or not any(isinstance(item, ToolCall) for item in reply.items):
         return reply
     said = tuple(item for item in reply.items if not isinstance(item, ToolCall))
     return replace(reply, items=(*said, CLOSING), stop=None)
@@ -214,7 +230,7 @@ def spoken(reply: Reply) -> str:
     return "".join(item.words for item in reply.items if isinstance(item, Text))
 
 
-def written(reply: Reply) -> str:
+def text_of(reply: Reply) -> str:
     """The reply's text as it is sent."""
     return "".join(item.text for item in reply.items if isinstance(item, Text))
 

@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, model_validator
 
+from wedgehog.fake_llm.script.calls_in_text import CallsInText, placeholders
+from wedgehog.fake_llm.script.roles import SHELL, find_shell
 from wedgehog.harness.agents.backend_links import Backends
 from wedgehog.harness.agents.living_spec import AcpAgent, LinesAgent, Signal, TuiAgent
 from wedgehog.harness.agents.runtime_install import Runtime
@@ -40,6 +42,18 @@ def _holds_answer(text: str) -> str:
     return text
 
 
+def _holds_argument(template: str) -> str:
+    if not placeholders(template):
+        raise BadValueError(f"expected the place of an argument, such as {{command}} or {{args}}, found {template!r}")
+    return template
+
+
+def _takes_command(templates: dict[str, str]) -> dict[str, str]:
+    if SHELL in templates and find_shell(CallsInText({SHELL: templates[SHELL]}).tools) is None:
+        raise BadValueError(f"expected {{command}} where the command goes, found {templates[SHELL]!r}", SHELL)
+    return templates
+
+
 def _function(text: str) -> str:
     if not re.fullmatch(r"[^:]+:[A-Za-z_][\w.]*", text):
         raise BadValueError(f"expected 'package.module:function' or 'file.py:function', found {text!r}")
@@ -52,6 +66,9 @@ def _python(text: str) -> str:
     if not text or set(names_in(text)) - {"here"}:
         raise BadValueError(f"expected the path of a Python, such as .venv/bin/python, found {text!r}")
     return f"{{here}}/{text}" if "/" in text and not text.startswith(("/", "{")) else text
+
+
+CallTemplate = Annotated[str, AfterValidator(_holds_argument)]
 
 
 class HttpCall(SpecPart):
@@ -228,6 +245,8 @@ class AgentKeys(SpecPart):
     start_s: PositiveSeconds = 60
     recover_s: SecondsOrNone = 30
     finish: Finish | None = None
+    calls_in_text: Annotated[dict[str, CallTemplate], AfterValidator(_takes_command)] = {}
+    """How its model writes a call of each tool in its text, if the agent does not use the provider's tool calls."""
     price_as: str = "claude-sonnet-4-6"
     known: dict[str, str] = {}
     hosts: dict[Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")], HostLink] = {}

@@ -104,6 +104,7 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     yield CheckFinding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
     yield from unended(agent, history)
     yield from list(_lost_words(agent, history)) or [*_finish(agent, facts, history), *_later(facts, history)]
+    yield from _calls_in_text(agent, history)
     background = [call for turn in history.turns for call in turn.calls if not call.main]
     if background or facts.background:
         yield CheckFinding(True, "it makes background calls; they are answered and counted separately")
@@ -171,11 +172,24 @@ def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     names = ", ".join(sorted(facts.tools)) or "none"
     if not facts.shell:
         says = f"no tool that takes a shell command is advertised (tools: {names}): scenarios with tools are skipped"
-        yield CheckFinding(False, says, optional=True)
+        yield CheckFinding(False, says if facts.tools else f"{says}. {CALLS_IN_TEXT}", optional=True)
         return
     uses = [use for use in history.tool_uses if use.turn > 1]
     well = any(use.done and use.results for use in uses)
     yield CheckFinding(well, _shell_words(uses, f"(tools: {names})"))
+
+
+def _calls_in_text(agent: AgentSpec, history: History) -> Iterator[CheckFinding]:
+    """Yield the mistake of a key for calls in text where the requests offer tools."""
+    offered = sorted({name for call in history.calls if call.main for name in call.arrived.tools})
+    if agent.calls_in_text and offered:
+        says = (
+            f"calls_in_text has no effect: the agent's requests offer tools ({', '.join(offered)}); leave the key out"
+        )
+        yield CheckFinding(False, says)
+
+
+CALLS_IN_TEXT = "If its model writes tool calls in its text, say how in `calls_in_text: {shell: '… {command} …'}`"
 
 
 def _shell_words(uses: Sequence[ToolUse], tools: str) -> str:

@@ -44,6 +44,7 @@ Need = Literal[
     "schema",
     "schema_beside",
     "models",
+    "calls",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 

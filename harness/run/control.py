@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.results_in_text import Frame
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.record.error_words import TRACE, causes, exception_in
@@ -23,6 +24,8 @@ from wedgehog.harness.scenario.model import Scenario
 
 TEXT = "Hello! Please answer with the words of the model."
 TOOL = "Please run the command."
+HELLO = "hello"
+"""What the command of the tool turn prints, before its last line."""
 CONTROL_TOOL = "wedgehog_hello"
 """The tool host's only tool if the scenario names none, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
@@ -78,6 +81,8 @@ class ControlFacts:
     """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
     asks: frozenset[str] = frozenset()
     """The kinds of option that its requests for permission offer; empty if it makes none."""
+    frame: Frame | None = None
+    """What it writes around a tool's result in text (`calls_in_text`)."""
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas of the arguments of the tools, by name."""
 
@@ -92,7 +97,10 @@ def control_scenario() -> Scenario:
                 {"user": TEXT, "model": [{"text": "All is well. {nonce}"}]},
                 {
                     "user": TOOL,
-                    "model": [{"tool": SHELL, "args": {"command": "echo hello"}}, {"text": "It said hello. {nonce}"}],
+                    "model": [
+                        {"tool": SHELL, "args": {"command": f"echo {HELLO}"}},
+                        {"text": "It said hello. {nonce}"},
+                    ],
                 },
             ],
         }

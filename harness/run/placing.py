@@ -9,7 +9,7 @@ from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.fake_llm.script.turns import written
+from wedgehog.fake_llm.script.turns import text_of
 from wedgehog.fake_llm.usage import carries_all, output_tokens
 from wedgehog.harness.record.events.call import ToolCallOffered
 from wedgehog.harness.services.beacon import tokens_in
@@ -26,6 +26,8 @@ class SentReply:
     """The tokens of the whole reply, where the agent's own limit ended it."""
     last_words: str = ""
     """The words that a tool call of it carries, where that call ends the agent's turn (`finish:`)."""
+    in_text: tuple[ToolCall, ...] = ()
+    """Its tool calls, where the model writes them in its text."""
 
     @property
     def blocks(self) -> list[Text | ToolCall]:
@@ -34,7 +36,7 @@ class SentReply:
 
     def text_within(self, tokens: int, ended: fact.WriteEnded, *, broken_off: bool) -> str:
         """The part of its text within these tokens; `broken_off`: there are more tokens than were written."""
-        text = self.last_words or written(self.reply)
+        text = self.last_words or text_of(self.reply)
         in_all = max(ended.output_tokens, output_tokens(self.reply.items) if broken_off else 0)
         chars = len(text) if tokens >= in_all else len(text) * tokens // max(1, in_all)
         return text[:chars] if self.last_words else "".join(self._words_within(chars))
@@ -49,6 +51,7 @@ class SentReply:
     def offered(self, blocks: int) -> tuple[ToolCallOffered, ...]:
         """Its tool calls; those behind the last of the `blocks` that arrived whole were cut."""
         calls = [(index, item) for index, item in enumerate(self.blocks) if isinstance(item, ToolCall)]
+        calls = [(0, call) for call in self.in_text] or calls  # (one block has all of the text)
         return tuple(
             ToolCallOffered(
                 token,
@@ -66,6 +69,9 @@ class Placing(Protocol):
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
         """The place of a request."""
+
+    def read(self, conversation: Conversation) -> Conversation:
+        """A request with the results of tools that stand in its text."""
 
     def token_of_result(self, call_id: str, text: str) -> str:
         """turn.step.call of the tool call that a result answers, or empty."""

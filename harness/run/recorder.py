@@ -136,6 +136,7 @@ class Recorder:
         place, talk = CallPosition(0, 0, 1, "unreadable"), seen.conversation or UNREADABLE
         if seen.conversation is not None:
             place = self._placing.place(seen.call, talk)
+        read = self._placing.read(talk)
         arrived = self._history.add(
             RequestArrived(
                 call=seen.call,
@@ -160,7 +161,7 @@ class Recorder:
                 body_bytes=seen.size,
                 messages=len(talk.messages),
                 tools=tuple(tool.name for tool in talk.tools),
-                results=self._results(talk) + (() if place.background else self._results_in_text(talk)),
+                results=self._results(read) + (() if place.background else self._results_in_text(read)),
                 open_calls=self._open_calls(talk),
                 turns_seen=place.turns_seen,
                 turns_doubled=place.turns_doubled,

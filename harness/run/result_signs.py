@@ -35,7 +35,7 @@ _FIRST_COMMAND = re.compile(
 )
 """The command that a scripted one begins with, in the JSON text of a tool call's arguments."""
 _NUMBERS = 3
-_SILENT = re.compile(r"[{(] (?:" + "|".join(sorted(SILENT_COMMANDS)) + r")(?:\\n|\n)[})]")
+_SILENT = re.compile(r"[{(] (?:" + "|".join(sorted(SILENT_COMMANDS)) + r")(?:\\n|\n|;| )+[})]")
 """A scripted command that prints nothing, in the same text."""
 
 

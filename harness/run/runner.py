@@ -9,7 +9,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.script.calls_in_text import CallsInText
 from wedgehog.fake_llm.script.position import Positions
+from wedgehog.fake_llm.script.results_in_text import ResultsInText
 from wedgehog.fake_llm.script.turns import FinishCall, TurnScript
 from wedgehog.fake_llm.script.when import conversation_of
 from wedgehog.fake_llm.server import FakeLLM
@@ -126,7 +128,9 @@ class _Run:
         self.turns = self.messages.replies()
         salt = self.messages.tokens.salt
         shape = shape_in(scenario, control) if control else None
-        self.positions = Positions(salt, shape, lambda talk: _named(scenario, talk))
+        calls = spec.calls_in_text
+        results = ResultsInText.of(calls, control.frame if control else None) if calls else None
+        self.positions = Positions(salt, shape, lambda talk: _named(scenario, talk), results)
         self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
         self.files = SessionFiles(
             spec,
@@ -155,7 +159,8 @@ class _Run:
             scenario, spec, links, self.injector, history, self.positions, clock, scale, folder, job.mark, log
         )
         self.urls = {"web_url": ""}
-        self.beacons = beacon.BeaconFile(folder / "cwd" / beacon.FILE_NAME, self._beacon_seen)
+        trace = folder / "cwd" / beacon.FILE_NAME
+        self.beacons = beacon.BeaconFile(trace, self._beacon_seen, one_line=bool(calls))
         script = TurnScript(
             self.positions,
             self.turns,
@@ -166,6 +171,7 @@ class _Run:
             finish=FinishCall(spec.finish.tool, spec.finish.arg, spec.finish.text, spec.finish.chosen)
             if spec.finish
             else None,
+            in_text=CallsInText(calls) if calls else None,
         )
         self.tokens = TokenEndpoint(self.injector.tokens.asked, self.injector.tokens.expires_in)
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered, self.tokens)

@@ -10,7 +10,7 @@ from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.roles import find_shell
-from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, expand, offers, spoken, within_tools, written
+from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, expand, offers, spoken, text_of, within_tools
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
@@ -48,6 +48,10 @@ class ScriptedReplies:
             self.injector.arrived(call, place, conversation.model)
         return place
 
+    def read(self, conversation: Conversation) -> Conversation:
+        """A request with the results of tools that stand in its text."""
+        return self.script.positions.read(conversation)
+
     def token_of_result(self, call_id: str, text: str) -> str:
         """turn.step.call of the tool call that a result answers, or empty."""
         return self.script.positions.token_of(ToolResultSeen(call_id, text))
@@ -79,7 +83,7 @@ class ScriptedReplies:
         said = Counter(message.text.strip() for message in conversation.messages if message.role == "assistant")
         if not any(text and count > 1 for text, count in said.items()):
             return ()
-        given = {call: written(it.reply).strip() for call, it in self.replies.items()}
+        given = {call: text_of(it.reply).strip() for call, it in self.replies.items()}
         came = Counter(given.values())
         return tuple(call for call, text in given.items() if text and said[text] > 1 and came[text] == 1)
 
@@ -106,6 +110,7 @@ class ScriptedReplies:
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
         answer = self.injector.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply):
+            calls, answer = _calls(answer), self.script.written(answer, conversation)
             rest = continued(answer, conversation)
             said = within_limit(rest, conversation)  # as the fake provider sends it
             needed = 0 if said is rest or answer.stop == "max_tokens" else output_tokens(rest.items)
@@ -114,15 +119,19 @@ class ScriptedReplies:
                 last = expand(spoken(altered), {"nonce": self.script.nonce_of(call)})
                 self.replies[call] = SentReply(said, (), needed, last)
                 return answer
-            self.replies[call] = SentReply(said, _offers(said), needed)
-            for item in _calls(said):
+            in_text = bool(calls) and not _calls(answer)
+            if not in_text:
+                calls = _calls(said)
+            offers = _offers(calls, whole=not in_text or said is rest)
+            self.replies[call] = SentReply(said, offers, needed, in_text=tuple(calls) if in_text else ())
+            for item in calls:
                 self._offer(item, place, conversation)
         return answer
 
     def _offer(self, item: ToolCall, place: CallPosition, conversation: Conversation) -> None:
         """Tell the services of a tool call, and the positions of one that may delegate: a shell's command does not."""
         self.offered(item)
-        shell = find_shell(conversation.tools)
+        shell = find_shell(self.script.tools(conversation))
         if shell is None or item.name != shell.name:
             self.script.positions.sides.offered(item.id.rpartition("a")[0], place.turn, item.args)
 
@@ -147,8 +156,9 @@ class ScriptedReplies:
         replies = turn.replies
         if place.step <= len(replies):
             reply = replies[place.step - 1]
-            gone = turn.only_offered and not offers(conversation, reply)
-            return within_tools(replies[-1] if gone else reply, conversation)
+            tools = self.script.tools(conversation)
+            gone = turn.only_offered and not offers(tools, reply)
+            return within_tools(replies[-1] if gone else reply, tools)
         by_call = self.script.finish is not None and bool(self.script.finish.arg)
         open_end = by_call or (bool(replies) and bool(_calls(replies[-1])))
         if open_end or not self.script.positions.is_open(place.turn):
@@ -166,7 +176,7 @@ class ScriptedReplies:
             event=None,
             request_bytes=_size(conversation),
             now=self.clock.wall(),
-            tools=tuple(tool.name for tool in conversation.tools),
+            tools=tuple(tool.name for tool in self.script.tools(conversation)),
             step=place.step,
             attempt=place.attempt,
             last_tool_call=calls[-1] if calls else None,
@@ -194,6 +204,6 @@ def _calls(reply: Reply) -> list[ToolCall]:
     return [item for item in reply.items if isinstance(item, ToolCall)]
 
 
-def _offers(reply: Reply) -> Sequence[tuple[str, str, bool]]:
-    """(turn.step.call, name, whole) of a reply's tool calls; arguments cut by max_tokens are not whole."""
-    return [(dotted(it.id.rpartition("a")[0]), it.name, it.raw_args is None) for it in _calls(reply)]
+def _offers(calls: Sequence[ToolCall], *, whole: bool) -> Sequence[tuple[str, str, bool]]:
+    """(turn.step.call, name, whole) of tool calls; arguments cut by max_tokens are not whole."""
+    return [(dotted(it.id.rpartition("a")[0]), it.name, whole and it.raw_args is None) for it in calls]

@@ -112,6 +112,12 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
     reasons = {
         **_why_without_host(scenario, spec, control),
         f"the agent advertises no tool {', '.join(missing)}": bool(missing),
+        "the model writes its tool calls in text, and the fault is one of the wire's own (calls_in_text)": (
+            bool(spec.calls_in_text) and ("calls" in needs or scenario.breaks_arguments)
+        ),
+        "the model writes its tool calls in text, one in a reply (calls_in_text)": (
+            bool(spec.calls_in_text) and scenario.calls_at_once > 1
+        ),
         "the agent does not stream, and the fault counts events": "stream" in needs and not control.streams,
         f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (
             scenario.breaks_arguments and bool(_as_objects(spec, control))

@@ -1,10 +1,12 @@
 """The turns of a run: each message in its order, then a recovery message that must be answered."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.results_in_text import Frame
 from wedgehog.fake_llm.script.roles import find_fetch, find_named, find_shell, find_subagent
 from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames, root_of, schema_mark
 from wedgehog.fake_llm.script.turns import ScriptedTurn
@@ -16,7 +18,7 @@ from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.agent_targets import SessionFiles
-from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, read_control
+from wedgehog.harness.run.control import CONTROL_TOOL, HELLO, ControlFacts, read_control
 from wedgehog.harness.run.messages import RunMessages, UserMessage
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.turn import TurnPlayer
@@ -48,7 +50,7 @@ class Turns:
         answered_by = _answered_by(self.player.history, replies)
         if answered_by is None:
             return
-        tools, turn = replies.tools_seen[_put_into_json(answered_by, replies)].tools, script[2]
+        tools, turn = replies.script.tools(replies.tools_seen[_put_into_json(answered_by, replies)]), script[2]
         shell = turn.replies[:1] if find_shell(tools) is not None else ()
         host = (Reply((ToolCall(CONTROL_TOOL, {}),)),) if find_named(tools, CONTROL_TOOL) is not None else ()
         script[2] = replace(turn, replies=(*shell, *host, *turn.replies[-1:]))
@@ -108,7 +110,7 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     """The facts of a control run; `wire` is what the spec says that the agent speaks."""
     shown = _answered_by(history, replies)
     call = None if shown is None else _put_into_json(shown, replies)
-    tools = () if call is None else replies.tools_seen[call].tools
+    tools = () if call is None else replies.script.tools(replies.tools_seen[call])
     shapes = replies.shapes
     if call is not None and shown is not None:
         shapes = {**shapes, call: replace(shapes[call], schema=schema_mark(replies.tools_seen[shown]))}
@@ -120,7 +122,16 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     if beside and not facts.background:
         facts = replace(facts, background=True, background_after=0)
     fetches = find_fetch(tools) is not None
-    return replace(facts, schemas=schemas, shape=shape, delegates=delegates, fetches=fetches)
+    facts = replace(facts, schemas=schemas, shape=shape, delegates=delegates, fetches=fetches)
+    return replace(facts, tools=frozenset(schemas), frame=_frame_of_results(replies))
+
+
+def _frame_of_results(replies: ScriptedReplies) -> Frame | None:
+    """What the agent writes around the result of the tool turn's command, if results stand in its text."""
+    output = re.compile(rf"{HELLO}\s+{replies.script.positions.token(2, 1, 1)}")
+    read = map(replies.read, replies.tools_seen.values())
+    results = (result.text for talk in read for message in talk.messages for result in message.tool_results)
+    return next((frame for text in results if (frame := Frame.around(output, text))), None)
 
 
 def _with_asides(

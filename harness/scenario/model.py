@@ -38,6 +38,12 @@ class Scenario(ScenarioKeys):
         return frozenset(item.name for reply in replies for item in reply.items if isinstance(item, ToolCall))
 
     @property
+    def calls_at_once(self) -> int:
+        """The most tool calls in one reply of the main conversation."""
+        replies = [reply for turn in self.turns for reply in turn.replies]
+        return max((sum(isinstance(it, ToolCall) for it in reply.items) for reply in replies), default=0)
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """The shell commands of the main conversation."""
         replies = [reply for turn in self.turns for reply in turn.replies]

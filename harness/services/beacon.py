@@ -32,7 +32,7 @@ def wrapped(command: str, token: str, file: Path) -> str:
         return _in_background(command, name, trace) + f"wedgehog_status=$?; {last}"
     if job := _AWAITED.fullmatch(command.strip()):
         child = f"{{ {job[1]}\n}}; printf '{name} done %s\\n' $? >> {trace}"
-        return f"printf '{name} started\\n' >> {trace}\n{{ {child}; }} & wait; {told}"
+        return f"printf '{name} started\\n' >> {trace}\n{{ {child}; }} & wait; {told}(exit 0)"
     # `exit` and `exec` must end a subshell, not the shell that writes the trace.
     begin, end = ("(", ")") if re.search(r"\b(exit|exec)\b", command) else ("{", "}")
     return (
@@ -42,6 +42,18 @@ def wrapped(command: str, token: str, file: Path) -> str:
     )
 
 
+def in_one_line(command: str, token: str, file: Path) -> str:
+    """`wrapped` for agents that read a command up to the end of its line; longer commands keep their lines."""
+    mark = _MARK.fullmatch(command)
+    begun = f": '{mark[2]}'; {mark[1]}" if mark else command
+    if "\n" in begun or "#" in begun:
+        return wrapped(command, token, file)
+    return _LINE_END.sub(lambda end: f"{end[1]} " if end[1] else "; ", wrapped(begun, token, file))
+
+
+_MARK = re.compile(r"(.*\S)\s+#\s*(\w+)")
+"""A command in one line, and a comment of one word."""
+_LINE_END = re.compile(r"([&;]?)\n")
 _AWAITED = re.compile(r"(.*[^&])&\s*wait", re.DOTALL)
 """A job, and its shell that waits for it."""
 
@@ -124,13 +136,15 @@ class BeaconFile:
     file: Path
     seen: Callable[[Trace], None]
     offset: int = 0
+    one_line: bool = False
+    """Whether each command must stand in one line."""
     _awaited: asyncio.Event = field(default_factory=asyncio.Event)
     """Whether the agent was given a command that writes to it."""
 
     def wrapped(self, command: str, token: str) -> str:
         """`command` as it is given to the agent; from then on `watch` looks for its trace."""
         self._awaited.set()
-        return wrapped(command, token, self.file)
+        return (in_one_line if self.one_line else wrapped)(command, token, self.file)
 
     def look(self) -> None:
         """Read new traces. Call it before an event that must not precede a trace: a request, the end of a turn."""

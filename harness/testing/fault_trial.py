@@ -171,6 +171,10 @@ class Trial:
         """There are no tools."""
         return ""
 
+    def read(self, conversation: Conversation) -> Conversation:
+        """The same request: there are no tools."""
+        return conversation
+
     def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
         """There are no tools."""
         return ()

@@ -34,8 +34,13 @@ class Demands(ReplyFault):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Only on one wire thoughts come in a field of their own that other providers do not have."""
-        return ("shown_thoughts",) if self.rule == "thoughts" else ()
+        """Three rules are about tool calls; only on one wire thoughts come in a field that other providers lack."""
+        of_rules: dict[Rule, tuple[Need, ...]] = {
+            "thoughts": ("shown_thoughts", "calls"),
+            "arguments": ("calls",),
+            "names": ("calls",),
+        }
+        return of_rules.get(self.rule, ())
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A refusal, if the request breaks the rule."""

@@ -21,6 +21,9 @@ class ConversationItem(NamedTuple):
     tool: str = ""
 
 
+_OF_CALLS = ("tool_call", "tool_result")
+
+
 @fault("poison", family="reply")
 class Poison(ReplyFault):
     """The provider refuses, with 400 and its own words, every request that still carries one item of the conversation.
@@ -41,8 +44,8 @@ class Poison(ReplyFault):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Reasoning comes back on some wires only."""
-        return ("thinking",) if self.kind == "thinking" else ()
+        """Reasoning comes back on some wires only; calls and results are items only where they are no text."""
+        return ("thinking",) if self.kind == "thinking" else ("calls",) if self.kind in _OF_CALLS else ()
 
     @property
     def for_some(self) -> bool:

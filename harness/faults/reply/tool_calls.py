@@ -9,7 +9,7 @@ from pydantic import Field
 
 from wedgehog.fake_llm.reply import Answer, Reply, ToolCall
 from wedgehog.fake_llm.usage import arguments
-from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 COMMANDS = ("command", "cmd", "commands", "script")
@@ -21,6 +21,11 @@ class ToolCallsFault(ReplyFault):
 
     __slots__ = ()
     needs_call: ClassVar[bool] = True
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """The wire's own tool calls: text has no arguments in JSON, and no ids."""
+        return ("calls",)
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply with changed tool calls."""

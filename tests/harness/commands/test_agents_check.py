@@ -231,6 +231,13 @@ async def test_an_agent_that_answers_by_a_tool_call_needs_finish(tmp_path: Path,
         assert "`finish: {tool: final_answer, arg: answer}`" in found[0].says
 
 
+async def test_calls_in_text_have_no_effect_beside_tools(tmp_path: Path):
+    """A request that offers tools gets calls of its wire."""
+    found = await looked(tmp_path, AGENT, calls_in_text={"shell": "run {command}"})
+    says = "calls_in_text has no effect: the agent's requests offer tools (bash); leave the key out"
+    assert says in [it.says for it in found]
+
+
 def told(spec: Path, facts: ControlFacts, *events: HostRefused) -> list[str]:
     """What is said of a control run that showed this much."""
     return [finding.says for finding in findings(load_spec(spec), facts, History(events=events).seal())]
@@ -277,6 +284,7 @@ def test_a_runtime_that_does_not_start_is_told_how_to_be_installed_again(tmp_pat
     [
         ({"FORGETS": "1"}, "the session was not continued"),
         ({"NO_TOOL": "1"}, "no tool that takes a shell command is advertised (tools: none)"),
+        ({"NO_TOOL": "1"}, "If its model writes tool calls in its text, say how in `calls_in_text: {shell:"),
         ({"TAKES": "file", "CALLED": "shell"}, "no tool that takes a shell command is advertised (tools: shell)"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolSpec
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.turns import control_facts
@@ -28,9 +29,13 @@ def facts_of(*calls: Conversation) -> ControlFacts:
         tell.reply(tell.ask(1), f"Done {tell.nonce}")
     history = tell.end(f"Done {tell.nonce}").seal()
     seen = dict(enumerate(calls, start=1))
-    script = SimpleNamespace(nonce_of=lambda call: tell.nonce if call == len(calls) else "another")
+    script = SimpleNamespace(
+        nonce_of=lambda call: tell.nonce if call == len(calls) else "another",
+        tools=lambda asked: asked.tools,
+        positions=Positions("wbcdf"),
+    )
     shapes = {call: MainShape.of(asked) for call, asked in seen.items()}
-    said: Any = SimpleNamespace(tools_seen=seen, shapes=shapes, script=script)
+    said: Any = SimpleNamespace(tools_seen=seen, shapes=shapes, script=script, read=script.positions.read)
     return control_facts(history, cast(ScriptedReplies, said), "")
 
 

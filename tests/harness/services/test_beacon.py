@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.services.beacon import FILE_NAME, BeaconFile, Trace, dotted, ends_in_background, read_new, wrapped
+from wedgehog.harness.services.beacon import (
+    FILE_NAME,
+    BeaconFile,
+    Trace,
+    dotted,
+    ends_in_background,
+    in_one_line,
+    read_new,
+    wrapped,
+)
 
 TOKEN = "wqbcd1x2x3"
 
@@ -54,6 +63,34 @@ def test_a_command_keeps_its_output_and_its_status(tmp_path: Path, shell: str, c
     assert ran.returncode == status
     assert ran.stdout == f"{out}{TOKEN}\n"
     assert (tmp_path / FILE_NAME).read_text() == f"1.2.3 started\n1.2.3 done {status}\n"
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+@pytest.mark.parametrize(
+    ("command", "status", "out"),
+    [
+        ("echo hi", 0, "hi\n"),
+        ("echo a; exit 3", 3, "a\n"),
+        ("ls nowhere;", 2, ""),
+        ("echo a # 3", 0, "a\n"),
+        ("sleep 0 >/dev/null & echo $((1 + 1))", 0, "2\n"),
+        ("(echo built) & wait", 0, "built\n"),
+        ("sleep 0 > /dev/null 2>&1 &", 0, ""),
+    ],
+)
+def test_a_command_in_one_line_means_the_same(tmp_path: Path, shell: str, command: str, status: int, out: str):
+    """For agents that read a command up to the end of its line; a comment would hide the rest of it."""
+    line = in_one_line(command, TOKEN, tmp_path / FILE_NAME)
+    assert "\n" not in line
+    ran = sh(line, tmp_path, shell)
+    assert (ran.returncode, ran.stdout) == (status, f"{out}{TOKEN}\n"), ran.stderr
+    assert (tmp_path / FILE_NAME).read_text().startswith("1.2.3 started")
+
+
+def test_a_command_of_several_lines_keeps_them(tmp_path: Path):
+    """A document in it would end elsewhere."""
+    command = "cat <<'EOT'\na\nEOT"
+    assert in_one_line(command, TOKEN, tmp_path / "t") == wrapped(command, TOKEN, tmp_path / "t")
 
 
 @pytest.mark.parametrize("command", ["true", ":"])
