@@ -62,10 +62,9 @@ class ResultsInText:
     def of(cls, templates: Mapping[str, str], frame: Frame | None = None) -> "ResultsInText":
         """The finder for calls that are written in this way, and for results in this frame."""
         parts = [re.split(r"\{\w+\}", template) for template in templates.values()]
-        return cls(
-            tuple(last for *_, last in parts if last.strip()),
-            tuple(before for *_, before, _ in parts if before.strip()),
-        )
+        tails = tuple(last for *_, last in parts if last.strip())
+        heads = tuple(before for *_, before, _ in parts if before.strip())
+        return cls(tails, heads, frame or Frame())
 
     def read(
         self, conversation: Conversation, token: Callable[[str], str], is_of_user: Callable[[Message], bool]

@@ -109,6 +109,14 @@ def test_what_stands_around_each_result_is_no_result(seen: str, lost: str):
     assert frame.without("an error") == "an error"
 
 
+def test_results_are_read_without_their_frame(positions: Positions):
+    """As the control run has shown it."""
+    positions.in_text = ResultsInText.of({"shell": TEMPLATE}, Frame("<output>", "</output>"))
+    assert results(positions, ASKED, model(FIRST), Message("user", "<output>\nok\n</output>")) == [
+        ("wbcdf1x1x1a1", "ok")
+    ]
+
+
 def test_a_result_in_other_words_has_no_frame():
     """As of an agent that sums it up, or puts it into a long text."""
     assert Frame.around(OUTPUT, "It said hello.") is None
