@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.first_spec.source_names import SourceNames, Trees, module_of
 from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_program, node_route_of, package, start_of
+from wedgehog.harness.commands.first_spec.source_node_lines import node_lines_of
 from wedgehog.harness.commands.first_spec.source_options import message_words, resume_flag, shown_words
 from wedgehog.harness.commands.first_spec.source_reading import QUESTIONS
 from wedgehog.harness.commands.first_spec.source_routes import route_of
@@ -99,7 +100,7 @@ def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
     trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
     starts = (it for it in _starts(project, sources, trees, folder) if asked in (None, it[0]))
     kind, command, because = next(starts, _program_that_stays(asked, sources, trees, folder))
-    talks = _talks(kind, Path(because), trees) or (node_route_of(Path(because), sources) if kind == "http" else {})
+    talks = _talks(kind, Path(because), sources, trees)
     name, wire, links = _name(project, folder), _wire(sources.values()), links_of(folder, sources.values())
     next_one = _resume(kind, command, Path(because), trees) if command else ""
     tokens = token_env(sources.values())
@@ -113,13 +114,15 @@ def _resume(kind: InitKind, command: str, because: Path, trees: Trees) -> str:
     return f"{command} {flags[0]}" if flags else ""
 
 
-def _talks(kind: InitKind, because: Path, trees: Trees) -> dict[str, object]:
+def _talks(kind: InitKind, because: Path, sources: dict[Path, str], trees: Trees) -> dict[str, object]:
     """The keys beside `start` that the source shows."""
-    if because not in trees:
-        return {}
     if kind == "tui":
-        return screen_of(trees[because]) or {}
-    return lines_of(trees[because]) if kind == "lines" else route_of(because, trees) if kind == "http" else {}
+        return (screen_of(trees[because]) or {}) if because in trees else {}
+    if kind == "lines":
+        return lines_of(trees[because]) if because in trees else node_lines_of(sources.get(because, ""))
+    if kind == "http":
+        return (route_of(because, trees) if because in trees else {}) or node_route_of(because, sources)
+    return {}
 
 
 def _program_that_stays(
