@@ -61,7 +61,7 @@ def _after_healing(history: History, turn: Turn) -> Iterator[Verdict]:
     for step, tool in enumerate(history.run.recovery_tools, start=1):
         if step not in uses:
             says = f"after healing {_named(tool)} is gone: request {turn.main_calls[-1].number} does not offer it"
-            yield fail(says, (*requests(turn.main_calls), *ends(turn)))
+            yield _dead(history, turn, says, (*requests(turn.main_calls), *ends(turn)))
             return
         yield _works(history, turn, uses[step], tool)
 
@@ -78,8 +78,10 @@ def _works(history: History, turn: Turn, use: ToolUse, tool: str) -> Verdict:
 
 
 def _dead(history: History, turn: Turn, says: str, evidence: Iterable[Event]) -> Verdict:
+    """An agent may ask a server for its tools before its first request, with a time-out of its own."""
+    since_s = turn.stimulus.at_s if turn.stimulus is not None else turn.start_s
     until_s = turn.end.at_s if turn.end is not None else turn.start_s
-    return unless_slowed(history, says, evidence, turn.start_s, until_s)
+    return unless_slowed(history, says, evidence, since_s, until_s)
 
 
 def _named(tool: str) -> str:

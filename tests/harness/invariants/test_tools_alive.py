@@ -8,6 +8,7 @@ import pytest
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.testing import HistoryBuilder
@@ -59,6 +60,20 @@ def test_an_answer_without_the_tools_is_no_recovery(rounds: tuple[Sequence[ToolR
     """The tool is gone from the requests, does not run, or its result is an error."""
     verdict = recovered(*rounds)
     assert (verdict.status, verdict.says) == ("fail", says)
+
+
+@pytest.mark.parametrize(("waited_s", "status"), [(0.1, "fail"), (3.0, "inconclusive")])
+def test_a_server_that_was_not_asked_in_time_on_a_busy_machine_is_no_lost_tool(waited_s: float, status: str):
+    """An agent gives the list of tools some seconds, before its first request."""
+    tell = HistoryBuilder(recovery_tools=("weather",))
+    tell.message("recovery")
+    tell.wait(4.0)
+    tell.add(CpuWaitSeen(turn=1, waits=(CpuWait(0.0, 4.0, waited_s, 0.0, 0.0),)))
+    tell.answer_step(1)
+    verdict = check("tools_alive", tell.end().seal())
+    assert verdict.status == status and verdict.says.startswith(
+        "after healing the tool weather of our host (MCP) is gone"
+    )
 
 
 def test_an_agent_whose_control_run_showed_no_tool_owes_none():
