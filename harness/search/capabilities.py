@@ -53,6 +53,8 @@ class Capabilities:
     """Whether one of its tools gives work to a subagent."""
     compacts: bool = False
     """Whether it asks for a summary when the model reports a context near its window."""
+    one_call: bool = False
+    """Whether a reply of its model can have one tool call only."""
 
     @classmethod
     def of(cls, spec: AgentSpec, control: ControlFacts) -> "Capabilities":
@@ -75,6 +77,7 @@ class Capabilities:
             turn_s=max(TURN_S, spec.limits.turn_s or 0.0),
             slow_s=_slow_s(spec, SLOWEST_S if scale > 1 else SLOW_S),
             delegates=control.delegates,
+            one_call=bool(spec.calls_in_text),
         )
 
     @classmethod
@@ -95,6 +98,7 @@ class Capabilities:
             max(one.slow_s for one in several),
             delegates=all(one.delegates for one in several),
             compacts=all(one.compacts for one in several),
+            one_call=any(one.one_call for one in several),
         )
 
     @property
@@ -105,7 +109,7 @@ class Capabilities:
     @property
     def scripts(self) -> Sequence[ScriptKind]:
         """The kinds of scripts that it can follow."""
-        return fitting(self.shell, self.calls_tools)
+        return fitting(self.shell, self.calls_tools, one_call=self.one_call)
 
     def fits(self, cell: Cell) -> bool:
         """Whether the agent can take part in it."""

@@ -130,7 +130,11 @@ class TurnDrawer:
         kinds: list[ScriptKind] = [
             script if not number and script in IN_A_ROUND else "plain" for number in range(rounds)
         ]
-        delegated = [subagent_round(self._draw)] if any(cell.step == OF_A_SUBAGENT for cell in cells) else []
+        delegated = (
+            [subagent_round(self._draw, one_call=self._capabilities.one_call)]
+            if any(cell.step == OF_A_SUBAGENT for cell in cells)
+            else []
+        )
         return [*(tool_round(self._draw, tools, kind) for kind in kinds), *delegated, answer(self._draw, script)]
 
     @property
@@ -144,10 +148,9 @@ class TurnDrawer:
         slow_s = self._capabilities.slow_s if self._waits_for_nothing else min(SLOW_S, self._capabilities.slow_s)
         slow_s = round(slow_s / self._capabilities.time_scale, 2)
         if any(cell.link == HOST for cell in cells):
-            return Tools(False, {}, True, slow_s)
-        return Tools(
-            self._capabilities.shell, {} if timed else self._capabilities.tools, self._capabilities.host, slow_s
-        )
+            return Tools(False, {}, True, slow_s, self._capabilities.one_call)
+        can = self._capabilities
+        return Tools(can.shell, {} if timed else can.tools, can.host, slow_s, can.one_call)
 
     @property
     def _waits_for_nothing(self) -> bool:

@@ -65,6 +65,8 @@ class Tools:
     host: bool
     slow_s: float
     """How long a slow command runs, in seconds of the machine."""
+    one_call: bool = False
+    """Whether a reply can have one call only."""
 
     @property
     def names(self) -> list[str]:
@@ -75,6 +77,8 @@ class Tools:
 def tool_round(draw: Choices, tools: Tools, script: ScriptKind) -> Any:
     """A reply that calls tools."""
     calls = _calls(draw, tools, script if tools.shell or script not in OF_THE_SHELL else "plain")
+    if tools.one_call:
+        calls = [command("exit 3")] if script == "failing tool" else calls[-1:]
     said = [{"text": "I look."}] if draw.choose((False, True)) else []
     return [*said, *calls] if len(calls) > 1 or said else calls[0]
 
@@ -93,9 +97,10 @@ def _calls(draw: Choices, tools: Tools, script: ScriptKind) -> list[Drawn]:
     return [_call(draw, tools, draw.choose(tools.names)) for _ in range(draw.between(1, 2))]
 
 
-def subagent_round(draw: Choices) -> Any:
+def subagent_round(draw: Choices, *, one_call: bool = False) -> Any:
     """A reply that gives work to one subagent, or to two at once."""
-    calls = [{"tool": SUBAGENT_TOOL, "args": {"prompt": prompt}} for prompt in PROMPTS[: draw.between(1, 2)]]
+    most = 1 if one_call else draw.between(1, 2)
+    calls = [{"tool": SUBAGENT_TOOL, "args": {"prompt": prompt}} for prompt in PROMPTS[:most]]
     return calls if len(calls) > 1 else calls[0]
 
 
@@ -123,12 +128,14 @@ def answer(draw: Choices, script: ScriptKind) -> Any:
     return text if extra is None else [extra, text]
 
 
-def fitting(shell: bool, calls_tools: bool) -> Sequence[ScriptKind]:
-    """The kinds for an agent with these tools."""
+def fitting(shell: bool, calls_tools: bool, *, one_call: bool = False) -> Sequence[ScriptKind]:
+    """The kinds for an agent with these tools; `one_call`: a reply can have one call only."""
     return [
         script
         for script in SCRIPTS
-        if (shell or script not in OF_THE_SHELL) and (calls_tools or script not in IN_A_ROUND)
+        if (shell or script not in OF_THE_SHELL)
+        and (calls_tools or script not in IN_A_ROUND)
+        and not (one_call and script == "several tools")
     ]
 
 

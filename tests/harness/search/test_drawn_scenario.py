@@ -319,6 +319,26 @@ def test_requests_for_a_compaction_are_drawn_for_an_agent_that_makes_them():
     assert compaction_probe(Capabilities(turns=2)) is None
 
 
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_one_call_in_a_reply_where_the_model_writes_calls_in_its_text(script: ScriptKind):
+    """An agent that reads one call of a text would leave the others out; the kind of the call stays."""
+    spec = AgentSpec.model_validate(
+        {"name": "a", "wire": "openai-chat", "command": ["a", "{message}"], "calls_in_text": {"shell": "run {command}"}}
+    )
+    schema = {"properties": {"command": {"type": "string"}}}
+    control = ControlFacts(True, shell=True, delegates=True, resumes=True, schemas={"shell": schema})
+    can = Capabilities.of(spec, control)
+    assert ("several tools" in can.scripts) is False
+    if script not in can.scripts:
+        return
+    cell = Cell("status", "llm", "call", "call of a subagent", 1, script)
+    for seed in range(20):
+        drawn = Scenario.model_validate(Drawer(SeededChoices(f"{seed}"), can).scenario([cell], "drawn"))
+        assert drawn.calls_at_once == 1
+        if script == "failing tool":
+            assert "exit 3" in drawn.commands
+
+
 def test_what_harms_a_subagent_is_not_an_attempt_of_the_main_call():
     """Both fire at once; two faults on one subagent's call fire on its attempts in turn."""
     main, sub = {"do": "cut"}, {"do": "stall", "at": {"on": "subagent"}}
