@@ -22,4 +22,6 @@ def print_campaign(campaign: StoredCampaign, console: Console, *, verbose: bool 
     if not quiet:
         Tables(campaign, rows, console, verbose).print()
         sentences.details()
+    else:
+        sentences.doubts()
     sentences.summary()

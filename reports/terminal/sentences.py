@@ -9,6 +9,7 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.cost import total_words
 from wedgehog.reports.groups import grouped
+from wedgehog.reports.repeats import flaky
 from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
 from wedgehog.reports.terminal.printer import STYLES, Printer
 from wedgehog.reports.words import NONE, many
@@ -27,6 +28,14 @@ class Sentences(Printer):
         if self.verbose:
             self._passed()
         self._expected_failures()
+
+    def doubts(self) -> None:
+        """Of the lines below the tables, those that need attention: edited programs, and repeats that do not agree."""
+        lines = (*self.campaign.edited, *flaky(self.rows))
+        if lines:
+            self.console.print()
+        for line in lines:
+            self.say(line)
 
     def summary(self) -> None:
         """What needs attention, and the totals."""

@@ -155,6 +155,17 @@ def test_every_report_shows_them(compared: Campaign):
     assert f"{ANSWERED}\n{PAID}\n" in shown.getvalue()
 
 
+def test_a_short_report_names_what_is_flaky_too(campaign: Campaign):
+    """It needs attention; the shares do not."""
+    campaign.describe(tags=TAGS)
+    for repeat, verdict in enumerate(("pass", "fail"), start=1):
+        campaign.run(judgement("stall-once", "codex", verdict, repeat=repeat), _faulty(2, answers=True))
+    shown = io.StringIO()
+    print_campaign(load(campaign.folder), Console(file=shown, width=120), quiet=True)
+    assert "\nflaky: stall-once, codex passed 1 of 2 repeats\n" in shown.getvalue()
+    assert "answered under" not in shown.getvalue()
+
+
 def test_the_page_tells_an_error_that_was_seen_from_an_answer(compared: Campaign):
     """Both pass. Three of the six runs with a fault ended in an error; a run without a fault has no such remark."""
     write_folder(compared.folder)
