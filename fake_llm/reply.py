@@ -203,7 +203,8 @@ class Reply:
     """An accepted request's answer. `delay_s` passes before the first byte; most edits apply only to streams.
 
     A `stop` of None is derived from the items: "tool" if one is a call, else "end". With `shows_thoughts` a dialect
-    whose own provider hides reasoning sends it as compatible providers do.
+    whose own provider hides reasoning sends it as compatible providers do. With `no_choice` a reply without items comes
+    as a body without choices (or candidates), in dialects that have a list of them.
     """
 
     items: tuple[Item, ...] = ()
@@ -212,6 +213,7 @@ class Reply:
     delay_s: float = 0
     edits: tuple[Edit, ...] = ()
     shows_thoughts: bool = False
+    no_choice: bool = False
 
     @property
     def stop_reason(self) -> Stop:

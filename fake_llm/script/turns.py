@@ -117,10 +117,11 @@ class TurnScript:
         return structured(Reply((Text(words),)), conversation, chosen=chosen)
 
     def beside(self, place: CallPosition, conversation: Conversation) -> Reply:
-        """The reply in a side conversation: its script's, beyond it a few words."""
+        """The reply in a side conversation: its script's, with calls that it offers only; beyond it a few words."""
         replies = self.conversations.get(place.side.name, ()) if place.side is not None else ()
         if place.step <= len(replies):
-            return within_tools(replies[place.step - 1], self.tools(conversation))
+            reply, tools = replies[place.step - 1], self.tools(conversation)
+            return reply if _offers_roles(tools, reply) else _without_calls(reply)
         return Reply((Text("The task is done. {nonce}"),))
 
     def nonce_of(self, call: int) -> str:
@@ -219,8 +220,20 @@ def offers(tools: Sequence[ToolSpec], reply: Reply) -> bool:
 
 def within_tools(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
     """The reply with last words in the place of its tool calls if there are no tools."""
-    if tools or not any(isinstance(item, ToolCall) for item in reply.items):
-        return reply
+    has_calls = any(isinstance(item, ToolCall) for item in reply.items)
+    return _without_calls(reply) if has_calls and not tools else reply
+
+
+def _offers_roles(tools: Sequence[ToolSpec], reply: Reply) -> bool:
+    """Whether there are the shell and the subagent that the reply calls, and any tool if it calls one."""
+    called = {item.name for item in reply.items if isinstance(item, ToolCall)}
+    shell = SHELL not in called or find_shell(tools) is not None
+    subagent = SUBAGENT_TOOL not in called or find_subagent(tools) is not None
+    return shell and subagent and bool(tools or not called)
+
+
+def _without_calls(reply: Reply) -> Reply:
+    """The reply with last words in the place of its tool calls."""
     said = tuple(item for item in reply.items if not isinstance(item, ToolCall))
     return replace(reply, items=(*said, CLOSING), stop=None)
 

@@ -43,6 +43,7 @@ Need = Literal[
     "item_ids",
     "schema",
     "schema_beside",
+    "choices",
     "models",
     "calls",
 ]

@@ -1,14 +1,11 @@
 """The failure of a tool reaches the model: that it failed, and what it printed before."""
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 
-from wedgehog.fake_llm.script.roles import names_subagent
-from wedgehog.fake_llm.script.side_conversations import SUBAGENT
 from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import blocked, main_calls_of, name_of_call, tool_uses_of
-from wedgehog.harness.invariants.side_call_bound import SideCalls, side_calls
+from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
+from wedgehog.harness.invariants.subagent_failure_told import SilentSubagent, silent_subagents
 from wedgehog.harness.invariants.tools_alive import (
     QUICK_S,
     carried_results,
@@ -17,11 +14,11 @@ from wedgehog.harness.invariants.tools_alive import (
     next_request,
     reply_is_sound,
 )
-from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
-from wedgehog.harness.record.views import Call, ToolUse, Turn
+from wedgehog.harness.record.views import ToolUse, Turn
 
 LARGEST_OWN_CODE = 125
 """Above it the shell says that the command could not run, or was killed by a signal."""
@@ -52,7 +49,8 @@ def failure_told(history: History) -> Iterator[Verdict]:
     the command had printed at its start must be in the result.
 
     Third, the last call of a subagent failed without a word, and each delegating call of the reply had one subagent.
-    The result of one of these calls must tell of a failure, or of work that still goes on.
+    The result of one of these calls must tell of a failure, or of work that still goes on. Where the model itself said
+    nothing to the subagent, the result must not be empty.
 
     Fix: Send what a failed or stopped tool printed, its standard error too, as its result, with the exit code or the
     reason beside it. Send the error of a subagent as its result.
@@ -60,7 +58,8 @@ def failure_told(history: History) -> Iterator[Verdict]:
     for turn in history.turns:
         if not disturbed(history, turn):
             yield from _of_turn(history, turn)
-        yield from _of_subagents(history, turn)
+        for silent in silent_subagents(history, turn):
+            yield _of_a_subagent(silent)
 
 
 def _of_turn(history: History, turn: Turn) -> Iterator[Verdict]:
@@ -147,37 +146,9 @@ def _says_nothing(result: ToolResult) -> bool:
 # ---- subagents
 
 
-def _of_subagents(history: History, turn: Turn) -> Iterator[Verdict]:
-    calls = main_calls_of(turn)
-    for asked, following in pairwise(calls):
-        uses = [use for use in tool_uses_of(turn) if use.reply is asked.ended]
-        if not uses or not asked.ok or asked.damaged or not all(names_subagent(it.offered.name) for it in uses):
-            continue
-        sides = _between(history, asked, following.arrived)
-        failed = [side for side in sides if _failed(side.calls[-1])]
-        carried = {it.token: it for it in following.arrived.results}
-        results = [carried[use.token] for use in uses if use.token in carried]
-        if failed and len(sides) == len(uses) == len(results) and not blocked(history, uses[0], following.arrived):
-            yield _told(failed, following.arrived, results)
-
-
-def _between(history: History, asked: Call, following: RequestArrived) -> list[SideCalls]:
-    """The subagents all of whose calls came between a reply and the next main request."""
-    first = asked.ended.id if asked.ended is not None else 0
-    sides = (side for side in side_calls(history) if side.kind == SUBAGENT)
-    return [side for side in sides if all(first < it.arrived.id < following.id for it in side.calls)]
-
-
-def _failed(last: Call) -> bool:
-    """Whether the last call of a subagent brought it no word."""
-    ended = last.ended
-    said = ended is not None and (ended.text_delivered or ended.tool_calls)
-    return last.failed_at_s is not None and not last.ok and not said
-
-
-def _told(failed: Sequence[SideCalls], following: RequestArrived, results: Sequence[ToolResult]) -> Verdict:
-    if any(map(_tells_of_failure, results)):
+def _of_a_subagent(silent: SilentSubagent) -> Verdict:
+    told = not silent.is_empty if silent.answered else any(map(_tells_of_failure, silent.results))
+    if told:
         return passed(because="the result of the subagent says that it failed")
-    last, chars = failed[0].calls[-1], min(it.chars for it in results)
-    says = f"{failed[0].name} failed (call {last.number}), and no result in request {following.call} says so"
-    return fail(f"{says} ({chars} characters)", (last.arrived, following))
+    chars = min(it.chars for it in silent.results)
+    return fail(f"{silent}, and no result in request {silent.following.call} says so ({chars} characters)", silent.seen)

@@ -48,9 +48,9 @@ def history_kept(history: History) -> Iterator[Verdict]:
     """
     answered: list[Turn] = []
     for turn in history.turns:
-        if answered and _carries(history, until=turn):
+        if answered and carries(history, until=turn):
             yield from _judge(history, turn, answered)
-        if _carries(history, until=turn):
+        if carries(history, until=turn):
             yield from _after_an_error(history, turn)
             yield from _after_an_abort(history, turn)
         if outcome_of(turn, history).kind == "answered":
@@ -58,7 +58,7 @@ def history_kept(history: History) -> Iterator[Verdict]:
             answered.append(turn)
 
 
-def _carries(history: History, until: Turn) -> bool:
+def carries(history: History, until: Turn) -> bool:
     """Whether the agent keeps a conversation: its spec or control run says so, or a request before carried a turn."""
     if history.run.resumes:
         return True

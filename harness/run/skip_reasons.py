@@ -16,6 +16,8 @@ from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
 MINUTES = "minutes"
 """The tag of a scenario whose replies alone take minutes; in virtual time they cost nothing."""
+HAVE_CHOICES = ("openai-chat", "gemini")
+"""Wires whose replies are a list of choices, or of candidates."""
 NAMES_A_SESSION = frozenset({"session", "session_dir"})
 """Templates that tell one session from another."""
 NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
@@ -135,6 +137,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
         f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in FORMS["lines"],
         f"{spec.wire} has no chunks of chat completions": "chat_chunks" in needs and spec.wire not in FORMS["index"],
+        f"replies of {spec.wire} have no list of choices": "choices" in needs and spec.wire not in HAVE_CHOICES,
         f"streams of {spec.wire} give items no id": "item_ids" in needs and spec.wire not in FORMS["ids"],
         f"no provider of {spec.wire} signs what its model thought": "thinking" in needs and spec.wire in NO_REASONING,
         f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs

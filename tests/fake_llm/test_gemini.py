@@ -72,6 +72,14 @@ async def test_thoughts_are_shown_to_those_who_ask(open_llm: Any, ask: Any) -> N
     assert "".join(part["text"] for part in parts(chunks(streamed)) if part.get("thought")) == "Hm hm."
 
 
+async def test_a_blocked_prompt_has_no_candidates(open_llm: Any, ask: Any) -> None:
+    """But a reason, streamed or not."""
+    llm = await open_llm(Reply(stop="end", no_choice=True))
+    whole, streamed = await ask(llm, Gemini), await ask(llm, Gemini, path=SSE)
+    for told in (whole.json, *chunks(streamed)):
+        assert "candidates" not in told and told["promptFeedback"] == {"blockReason": "OTHER"}
+
+
 async def test_a_stream_says_the_same_in_events(open_llm: Any, ask: Any) -> None:
     """Pieces of text, each call whole, and last the reason and the whole bill; all bear one id."""
     received = await ask(await open_llm(RICH), Gemini, path=SSE)

@@ -55,6 +55,15 @@ async def test_a_stream_says_the_same_in_chunks(open_llm: Any, ask: Any, openai:
     assert len({data["id"] for _, data in chunks}) == 1
 
 
+async def test_a_reply_may_have_no_choice(open_llm: Any, ask: Any, openai: Any) -> None:
+    """In one piece and in a stream the list is there, and empty; the tokens are told."""
+    llm = await open_llm(Reply(stop="end", no_choice=True))
+    whole = await ask(llm, openai)
+    assert whole.json["choices"] == [] and whole.json["usage"]["prompt_tokens"] > 0
+    *chunks, (_, done) = (await ask(llm, openai, stream=True)).events
+    assert [data["choices"] for _, data in chunks] == [[]] and done == "[DONE]"
+
+
 async def test_thoughts_are_shown_where_a_compatible_provider_shows_them(open_llm: Any, ask: Any, openai: Any) -> None:
     """In a field of their own, before the words; in a stream as a delta of it."""
     llm = await open_llm(replace(RICH, shows_thoughts=True))

@@ -44,6 +44,8 @@ async def read(reply, bug):
             call |= of if bug == "takes the last name" else {key: call[key] or of[key] or "" for key in of}
             call["arguments"] += part["function"].get("arguments") or ""
     named = [call for call in calls.values() if call["name"] or bug != "finds a call by its id"]
+    if not text and not named and bug != "says nothing":
+        raise BrokenError("Error: the reply is empty")
     return text, [call for call in named if bug != "keeps what it can read" or readable(call)]
 
 
@@ -148,6 +150,11 @@ async def makes_one_call_of_an_index(message, *, session_dir, llm_url, key):
 async def keeps_what_it_can_read(message, *, session_dir, llm_url, key):
     """Of the arguments of two calls with one index only the first ones are read; the others are lost without a word."""
     return await answer(message, session_dir, llm_url, "keeps what it can read")
+
+
+async def says_nothing(message, *, session_dir, llm_url, key):
+    """A reply without a choice is an empty answer."""
+    return await answer(message, session_dir, llm_url, "says nothing")
 
 
 async def takes_any_end(message, *, session_dir, llm_url, key):

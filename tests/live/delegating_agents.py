@@ -17,6 +17,7 @@ DELEGATE = {"type": "object", "properties": {"title": TEXT, "prompt": TEXT}, "re
 COMMAND = {"type": "object", "properties": {"command": TEXT}, "required": ["command"]}
 TOOLS = [("bash", "Runs a command.", COMMAND), ("task", "Gives a task to a subagent.", DELEGATE)]
 TRIES, ROUNDS, PATIENCE_S = 3, 20, 30
+DEPTH = 3
 MOST_TOKENS = 150_000
 
 
@@ -164,15 +165,15 @@ class Agent:
         except (ModelError, ValueError, KeyError):
             return
 
-    async def run(self, talk, sub=False):
+    async def run(self, talk, depth=0):
         for _ in range(ROUNDS):
-            if not sub and self.used > MOST_TOKENS and self.bug != "never compacts":
+            if not depth and self.used > MOST_TOKENS and self.bug != "never compacts":
                 await self._shorter(talk)
-            words, calls = await self._asked(talk, sub)
+            words, calls = await self._asked(talk, depth > 0)
             if not calls:
                 return words
-            results = await self._results(calls)
-            if sub and self.bug == "ends with its tool" and any(failed for _, _, failed in results):
+            results = await self._results(calls, depth)
+            if depth and self.bug == "ends with its tool" and any(failed for _, _, failed in results):
                 raise ModelError("Error: a tool failed")
             talk.add_results(results)
         return "Error: stopped at the limit of tool rounds"
@@ -191,24 +192,26 @@ class Agent:
                 await asyncio.sleep(1)
         raise AssertionError
 
-    async def _results(self, calls):
+    async def _results(self, calls, depth):
         if self.in_turn:
-            ran = [await self._ran(name, args) for _, name, args in calls]
+            ran = [await self._ran(name, args, depth) for _, name, args in calls]
         else:
-            ran = await asyncio.gather(*(self._ran(name, args) for _, name, args in calls))
+            ran = await asyncio.gather(*(self._ran(name, args, depth) for _, name, args in calls))
         if self.bug == "keeps the first" and any(failed for _, failed in ran):
             ran = [ran[0], *[("Done.", False)] * (len(ran) - 1)]
         if self.bug == "forgets" and any(failed for _, failed in ran):
             ran = [("Error: a subagent failed", True)] * len(ran)
         return [(id_, text, failed) for (id_, _, _), (text, failed) in zip(calls, ran, strict=True)]
 
-    async def _ran(self, name, args):
+    async def _ran(self, name, args, depth):
         if name == "bash" and isinstance(args.get("command"), str):
             async with self.pool:
                 return await self._command(args["command"])
+        if name == "task" and depth >= DEPTH and self.bug != "no depth":
+            return "Error: do this part yourself, this is the deepest subagent", True
         if name == "task" and isinstance(args.get("prompt"), str):
             async with self.pool:
-                work = asyncio.ensure_future(self._delegated(args["prompt"]))
+                work = asyncio.ensure_future(self._delegated(args["prompt"], depth + 1))
                 return await (asyncio.shield(work) if self.bug == "outlives" else work)
         return f"Error: no tool {name} with these arguments", True
 
@@ -224,13 +227,15 @@ class Agent:
             return "Error: the command timed out", True
         return out.decode(errors="replace"), process.returncode != 0
 
-    async def _delegated(self, prompt):
+    async def _delegated(self, prompt, depth):
         while True:
             talk = Specialist([]) if self.in_turn else self.wire([])
             talk.add_user(f"The user asked: {self.asked}\nYour part: {prompt}" if self.in_turn else prompt)
             try:
-                return await self.run(talk, sub=True), False
+                return await self.run(talk, depth), False
             except ModelError as failed:
+                if self.bug == "fails silently":
+                    return "", False
                 if self.bug != "insists":
                     return f"The subagent failed: {failed}", True
                 await asyncio.sleep(1)
@@ -318,6 +323,11 @@ async def insists(message, *, session_dir, llm_url, key):
     return await Agent(Anthropic, llm_url, key, bug="insists").answer(message, session_dir)
 
 
+async def fails_silently(message, *, session_dir, llm_url, key):
+    """What a failed subagent returns is empty, and no error."""
+    return await Agent(Anthropic, llm_url, key, bug="fails silently").answer(message, session_dir)
+
+
 async def outlives(message, *, session_dir, llm_url, key):
     """A stop of the turn does not reach its subagents."""
     return await Agent(Anthropic, llm_url, key, bug="outlives").answer(message, session_dir)
@@ -326,6 +336,11 @@ async def outlives(message, *, session_dir, llm_url, key):
 async def a_small_pool(message, *, session_dir, llm_url, key):
     """A subagent keeps one of four places while it waits for one for its command."""
     return await Agent(Anthropic, llm_url, key, bug="a small pool").answer(message, session_dir)
+
+
+async def delegates_on(message, *, session_dir, llm_url, key):
+    """A subagent may start a subagent, which may start a subagent."""
+    return await Agent(Anthropic, llm_url, key, bug="no depth").answer(message, session_dir)
 
 
 async def ends_with_its_tool(message, *, session_dir, llm_url, key):

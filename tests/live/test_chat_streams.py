@@ -14,6 +14,7 @@ AGENTS = {
 IDS = "stream-changes-the-ids-of-its-items"
 LINES, FIELDS = "stream-lines-in-another-form", "stream-with-other-fields"
 TURNS, INDEX, ERROR = "stream-gives-calls-in-turns", "stream-gives-calls-one-index", "error-in-a-chunk-of-a-gateway"
+EMPTY = "reply-without-choices"
 READERS = {
     (FIELDS, "takes_the_last_name"): "turn_answered",
     (FIELDS, "takes_the_first_choice"): "turn_answered",
@@ -56,6 +57,18 @@ def test_a_reader_of_one_call_after_the_other_and_of_any_end_is_red(played: Any)
     found = played((TURNS, INDEX, ERROR), names)
     assert {pair: safe for pair, (safe, _) in found.items() if safe} == OF_GATEWAYS
     assert {pair: strict for pair, (_, strict) in found.items() if "calls_kept" in strict} == STRICT
+
+
+def test_a_reader_to_whom_a_reply_without_a_choice_is_an_answer_is_red(played: Any):
+    """One that reads the first choice ends its turn with an error, though the next try would have worked."""
+    found = played([EMPTY], ("sane", "says_nothing", "takes_the_first_choice"))
+    assert found == {
+        (EMPTY, "sane"): ("", ""),
+        (EMPTY, "says_nothing"): ("error_surfaced;session_recovers", "turn_answered"),
+        (EMPTY, "takes_the_first_choice"): ("", "history_kept;turn_answered"),
+    }
+    found = played([EMPTY], ["sane"], "openai-responses")
+    assert found == {(EMPTY, "sane"): ("", "")}, "skipped: there are no choices"
 
 
 def test_a_reader_that_knows_an_item_only_by_its_id_is_red_at_level_strict(played: Any):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
@@ -111,6 +112,25 @@ def test_eight_subagents_at_once_all_come_to_an_end(played: Any):
     assert ends == {("many-subagents-at-once", "a_small_pool"): ("turn_deadline",)}
     _, _, history = found["many-subagents-at-once", "readers"]
     assert len({event.side for event in history.of(RequestArrived) if event.turn == 1 and event.side}) == 8
+
+
+def test_a_subagent_without_a_word_is_no_empty_success(played: Any):
+    """Red where its call failed; where the model said nothing to it, only at level strict."""
+    correct, names = ["readers", "planner", "specialists"], ("subagent-fails-always", "subagent-says-nothing")
+    found = played([*correct, "fails_silently"], *names)
+    red = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
+    assert red == {("subagent-fails-always", "fails_silently"): ("subagent_failure_told",)}
+    _, _, history = found["subagent-says-nothing", "fails_silently"]
+    assert check("failure_told", history).status == "fail"
+    assert check("failure_told", found["subagent-says-nothing", "readers"][2]).status == "pass"
+
+
+def test_subagents_of_subagents_come_to_an_end(played: Any):
+    """A limit of depth, or subagents without subagents."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "delegates_on"], "subagent-delegates-for-ever")
+    ends = {agent: violated for (_, agent), violated in stands(found).items()}
+    assert ends == {**dict.fromkeys(correct, ("pass",)), "delegates_on": ("turn_deadline",)}
 
 
 def test_a_stop_must_reach_the_subagent(played: Any):

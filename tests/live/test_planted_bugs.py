@@ -52,6 +52,7 @@ PLANTED = {
     "one-of-two-calls-is-broken": ("a-broken-call-ends-the-turn", {"work_kept"}),
     "command-fills-the-window": ("never-cuts", {"tool_result_bound"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
+    "server-error-in-a-later-turn": ("loses-history-after-an-error", {"error_forgets_nothing"}),
     "stream-lines-in-another-form": ("expects-one-form", {"turn_answered"}),
     "stream-with-other-fields": ("knows-all-events", {"turn_answered"}),
     "command-prints-nothing": (

@@ -161,6 +161,15 @@ def _subagent_fails_silently(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _subagent_hears_nothing(play: RunDraw) -> None:
+    """The model says nothing to a subagent, and the parent reads an empty result."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="task")
+    play.tell.reply(play.tell.ask(1, side="subagent 1", background="subagent"), "")
+    play.tell.reply(play.tell.ask(2, results=[result(token, chars=0, printed=False)]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _usage_told(play: RunDraw) -> None:
     """The agent tells its user of a tenth of the input tokens."""
     play.tell.message()
@@ -267,7 +276,13 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),
     "said_once": (_said_once, _stored_twice),
-    "failure_told": (_failure_told, _fails_silently, _output_lost_at_a_stop, _subagent_fails_silently),
+    "failure_told": (
+        _failure_told,
+        _fails_silently,
+        _output_lost_at_a_stop,
+        _subagent_fails_silently,
+        _subagent_hears_nothing,
+    ),
     "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
     "usage_told": (_usage_told,),

@@ -263,6 +263,15 @@ def _subagent_kept(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _subagent_failure_told(play: RunDraw) -> None:
+    """The parent reads an empty result for a subagent that failed."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="task")
+    play.tell.refuse(play.tell.ask(1, side="subagent 1", background="subagent"), 529)
+    play.tell.reply(play.tell.ask(2, results=[result(token, chars=0, printed=False)]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _missing_tool_told(play: RunDraw) -> None:
     """The model calls `shell`, which is not offered, and the result is empty."""
     play.tell.message()
@@ -297,6 +306,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "at_most_once_tools": (_ran_for_the_cut_reply_too, _ran_again_after_a_kill, _ran_until_it_worked),
     "background_returns": (_background_returns,),
     "missing_tool_told": (_missing_tool_told,),
+    "subagent_failure_told": (_subagent_failure_told,),
     "memory_loss_told": (_memory_loss_told,),
     "no_denied_calls": (_no_denied_calls,),
     "no_half_calls": (_no_half_calls, _broke_in_the_shell),

@@ -130,6 +130,20 @@ def _error_surfaced(play: RunDraw) -> None:
     play.tell.end(play.draw(st.sampled_from(["", "Sorry, I can't help with that right now."])))
 
 
+def _error_forgets(play: RunDraw) -> None:
+    """The second message fails, and the third one begins a new conversation."""
+    for _ in range(2):
+        play.tell.message()
+        play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
+        play.tell.end()
+    play.tell.message()
+    play.tell.refuse(play.ask(1), 500)
+    play.tell.fails()
+    at = play.tell.message()
+    play.tell.reply(play.tell.ask(1, sees=(at,), replies=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _session_recovers(play: RunDraw) -> None:
     """Each message ends in a surfaced error, with or without a kill before."""
     if play.draw(st.booleans()):
@@ -255,6 +269,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "error_surfaced": (_error_surfaced,),
     "no_spend_after_abort": (_no_spend_after_abort,),
     "session_recovers": (_session_recovers,),
+    "error_forgets_nothing": (_error_forgets,),
     "truncation_noticed": (_truncation_noticed, _answer_with_a_hole),
     "turn_answered": (_turn_answered,),
     "turn_deadline": (

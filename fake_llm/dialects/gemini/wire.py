@@ -103,8 +103,9 @@ class _GeminiWriter(ReplyWriter):
         self, parts: list[dict[str, Any]], output_tokens: int, ending: dict[str, Any] | None = None
     ) -> dict[str, Any]:
         candidate = {"content": {"parts": parts, "role": "model"}, **(ending or {}), "index": 0}
+        blocked = {"promptFeedback": {"blockReason": "OTHER"}}
         return {
-            "candidates": [candidate],
+            **(blocked if self.reply.no_choice else {"candidates": [candidate]}),
             "usageMetadata": self._usage(output_tokens),
             "modelVersion": self.exchange.conversation.model,
             "responseId": made_up("message", self.call, length=22),

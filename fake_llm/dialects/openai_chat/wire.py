@@ -32,17 +32,19 @@ class _ChatWriter(ReplyWriter):
     def whole(self) -> bytes:
         choices = [
             {"index": choice, "message": self._message(choice), "logprobs": None, "finish_reason": self._finish()}
-            for choice in range(self.exchange.conversation.copies)
+            for choice in range(self._choices())
         ]
         return encode(_envelope(self.exchange, "chat.completion") | {"choices": choices, "usage": self._usage()})
 
     def frames(self) -> Iterator[Frame]:
         """Yield chunks: the role, the pieces, the finish reason, the usage if asked for, and `[DONE]`."""
-        document, count = self.exchange.request.document or {}, self.exchange.conversation.copies
+        document, count = self.exchange.request.document or {}, self._choices()
         told = mapped(document.get("stream_options")).get("include_usage") is True
         extra = {"usage": None} if told else {}
         meter = self.meter()
         body = _envelope(self.exchange, "chat.completion.chunk")
+        if not count:
+            yield Frame(event(encode(body | {"choices": []} | extra)), tokens=self.spent)
         for choice in range(count):
             for delta, frame in self._deltas(choice, meter):
                 piece = {"index": choice, "delta": delta, "logprobs": None, "finish_reason": None}
@@ -54,6 +56,9 @@ class _ChatWriter(ReplyWriter):
         if told:
             yield Frame(event(encode(body | {"choices": [], "usage": self._usage()})), tokens=self.spent)
         yield Frame(event(b"[DONE]"), tokens=self.spent, terminal=True)
+
+    def _choices(self) -> int:
+        return 0 if self.reply.no_choice else self.exchange.conversation.copies
 
     def _message(self, choice: int) -> dict[str, Any]:
         texts = [item.text for item in self.items if isinstance(item, Text)]

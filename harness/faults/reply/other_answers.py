@@ -5,13 +5,13 @@ import math
 from dataclasses import replace
 from datetime import timedelta
 from email.utils import format_datetime
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
 from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Item, Reply, Text, ToolCall
 from wedgehog.fake_llm.usage import arguments, cut
-from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.parameters import FaultError, Seconds
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
@@ -64,13 +64,26 @@ class ModelRefusal(ReplyFault):
 
 @fault("empty_reply", family="reply")
 class EmptyReply(ReplyFault):
-    """The model ends its turn without text and without a tool call; the reply is complete, and paid."""
+    """The model ends its turn without text and without a tool call; the reply is complete, and paid.
+
+    `no_choice`: on `openai-chat` its list of choices is empty, as gateways send it after a filter. On `gemini` it has
+    no candidates, but a reason why the prompt was blocked.
+    """
 
     says_nothing: ClassVar[bool] = True
+    form: Literal["plain", "no_choice"] = "plain"
+    undrawn = ("form",)
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Its wire must have such a list."""
+        return ("choices",) if self.form == "no_choice" else ()
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply without its items."""
-        return replace(answer, items=(), stop="end") if isinstance(answer, Reply) else answer
+        if not isinstance(answer, Reply):
+            return answer
+        return replace(answer, items=(), stop="end", no_choice=self.form == "no_choice")
 
 
 @fault("tool_instead", family="reply")

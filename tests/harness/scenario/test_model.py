@@ -177,7 +177,7 @@ def test_a_name_that_cannot_be_a_folder_of_a_campaign_is_refused(file: Any, name
         ("do: [cut]", "a fault is a name or one `name: value`, found a list"),
         ("do: {true: 3}", "no fault is called 'true'"),
         ("link: agent, do: {abort: {x: 1}}", "abort has no parameter 'x'; it takes no parameters"),
-        ("do: {empty_reply: [1]}", "empty_reply takes no parameters, found a list"),
+        ("do: {no_usage: [1]}", "no_usage takes no parameters, found a list"),
     ],
 )
 def test_what_could_never_happen_is_refused_in_the_words_of_the_file(file: Any, fault: str, said: str):

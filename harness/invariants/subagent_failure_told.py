@@ -1,0 +1,95 @@
+"""A subagent that brought no word is no empty success for its parent."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from wedgehog.fake_llm.script.roles import names_subagent
+from wedgehog.fake_llm.script.side_conversations import SUBAGENT
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import blocked, main_calls_of, tool_uses_of
+from wedgehog.harness.invariants.side_call_bound import SideCalls, side_calls
+from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Call, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class SilentSubagent:
+    """A subagent whose last call brought it no word, and what its parent sends as the results of its reply."""
+
+    side: SideCalls
+    following: RequestArrived
+    results: tuple[ToolResult, ...]
+
+    @property
+    def answered(self) -> bool:
+        """Whether its last call was answered, by a reply that says nothing."""
+        return self.side.calls[-1].ok
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether each result is empty, and not marked as an error."""
+        return not any(it.chars or it.is_error or it.in_text for it in self.results)
+
+    @property
+    def seen(self) -> tuple[Event, ...]:
+        """Its last request, and the one with the results."""
+        return self.side.calls[-1].arrived, self.following
+
+    def __str__(self) -> str:
+        how = "got a reply that says nothing" if self.answered else "failed"
+        return f"{self.side.name} {how} (call {self.side.calls[-1].number})"
+
+
+@invariant("subagent_failure_told")
+def subagent_failure_told(history: History) -> Iterator[Verdict]:
+    """The result of a subagent that failed without a word is not empty: it says so, or is marked as an error.
+
+    A model that reads an empty result believes that the work is done, and tells its user so. Judged where the last call
+    of a subagent failed before its first word, each delegating call of the reply had one subagent, and all of their
+    results are empty.
+
+    Fix: Send the error of a subagent as the result of the call that began it, and mark it as an error.
+    """
+    for turn in history.turns:
+        for silent in silent_subagents(history, turn):
+            if not silent.answered:
+                yield _told(silent)
+
+
+def _told(silent: SilentSubagent) -> Verdict:
+    if not silent.is_empty:
+        return passed(because="the result of the subagent that failed is not empty")
+    return fail(f"{silent}, and its result in request {silent.following.call} is empty", silent.seen)
+
+
+def silent_subagents(history: History, turn: Turn) -> Iterator[SilentSubagent]:
+    """One of each reply that gave work to subagents, if some of them were silent, and all results follow."""
+    for asked, following in pairwise(main_calls_of(turn)):
+        uses = [use for use in tool_uses_of(turn) if use.reply is asked.ended]
+        if not uses or not asked.ok or asked.damaged or not all(names_subagent(it.offered.name) for it in uses):
+            continue
+        sides = _between(history, asked, following.arrived)
+        silent = [side for side in sides if _is_silent(side.calls[-1])]
+        carried = {it.token: it for it in following.arrived.results}
+        results = tuple(carried[use.token] for use in uses if use.token in carried)
+        if silent and len(sides) == len(uses) == len(results) and not blocked(history, uses[0], following.arrived):
+            yield SilentSubagent(silent[0], following.arrived, results)
+
+
+def _between(history: History, asked: Call, following: RequestArrived) -> list[SideCalls]:
+    """The subagents all of whose calls came between a reply and the next main request."""
+    first = asked.ended.id if asked.ended is not None else 0
+    sides = (side for side in side_calls(history) if side.kind == SUBAGENT)
+    return [side for side in sides if all(first < it.arrived.id < following.id for it in side.calls)]
+
+
+def _is_silent(last: Call) -> bool:
+    """Whether the last call of a subagent brought it no word: it failed, or its reply is whole and empty."""
+    ended = last.ended
+    if ended is not None and (ended.text_delivered or ended.tool_calls):
+        return False
+    return last.ok if last.failed_at_s is None else not last.ok

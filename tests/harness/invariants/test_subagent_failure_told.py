@@ -1,0 +1,43 @@
+"""A subagent that brought no word is no empty success for its parent."""
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
+
+
+def _judged(words: str | None, name: str = "task", *, chars: int = 0, is_error: bool = False) -> tuple[str, str]:
+    """At level safe and at level strict; `words` are what the model said to the subagent, None: it was refused."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name=name)
+    call = tell.ask(1, side="subagent 1", background="subagent")
+    tell.refuse(call, 529) if words is None else tell.reply(call, words)
+    told = result(token, chars=chars, is_error=is_error, printed=False, signs=())
+    tell.reply(tell.ask(2, results=[told]), f"Done {tell.nonce}")
+    history = tell.end().seal()
+    return check("subagent_failure_told", history).status, check("failure_told", history).status
+
+
+def test_an_empty_result_of_a_failed_subagent_is_red():
+    """Its parent believes that the work is done."""
+    assert _judged(None) == ("fail", "fail")
+
+
+def test_any_word_and_the_mark_of_an_error_are_enough():
+    """At level strict the words must tell of a failure."""
+    assert _judged(None, chars=9) == ("pass", "fail")
+    assert _judged(None, is_error=True) == ("pass", "pass")
+
+
+def test_a_model_that_says_nothing_to_a_subagent_is_judged_at_level_strict():
+    """An agent may pass on that nothing was said; a word of its own is better."""
+    assert _judged("") == ("nothing", "fail")
+    assert _judged("", chars=9) == ("nothing", "pass")
+
+
+@pytest.mark.parametrize(("words", "name"), [("It is empty.", "task"), (None, "shell")])
+def test_words_and_other_tools_are_not_judged(words: str | None, name: str):
+    """Words of a subagent are judged elsewhere, and a judge beside a tool is no result of it."""
+    assert _judged(words, name) == ("nothing", "nothing")
