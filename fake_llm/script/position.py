@@ -13,7 +13,7 @@ is found also if an agent rewrites ids, or sends it as text.
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
@@ -122,7 +122,7 @@ class Positions:
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
         results = self._results(turn, own, conversation)
-        traces = self._traces(turn, conversation, bool(results))
+        traces = replace(self._traces(turn, conversation, bool(results)), compacts=self._asks_to_compact(own))
         side = self._side(conversation, traces)
         if side is not None:
             return self._beside(side, turn, conversation)

@@ -131,6 +131,8 @@ class Traces:
     """Whether it carries a result of one of the main conversation's tools."""
     fits: bool
     """Whether it has the shape of a main call."""
+    compacts: bool = False
+    """Whether its last message tells the model to sum up the conversation."""
 
 
 @dataclass
@@ -232,7 +234,8 @@ class SideConversations:
             return ""
         if traces.asked is not None:
             return SIDE if self.asides.intersection(frames(conversation, traces.asked)) else ""
-        if not self.marked or not main.roots:
+        compacts = traces.compacts and fingerprint(conversation) in main.systems
+        if not self.marked or not main.roots or compacts:
             return ""
         return SUBAGENT if self._prompts_of(traces.turn) else SIDE
 

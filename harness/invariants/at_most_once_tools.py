@@ -1,14 +1,15 @@
 """A tool call runs once."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from functools import partial
+from itertools import pairwise, starmap
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import after_deadline
+from wedgehog.harness.invariants.scope import after_deadline, compacts
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 
 
 @invariant("at_most_once_tools")
@@ -17,7 +18,8 @@ def at_most_once_tools(history: History) -> Iterator[Verdict]:
 
     Judged by the call's own beacon. A retried step offers the same call again with the same token: to run the call of
     the complete reply once is right; to run the call of the cut reply too is not. It holds after a kill too: how far
-    the first run came is unknown, so only the model or the user may ask for a second one.
+    the first run came is unknown, so only the model or the user may ask for a second one. Not judged where the model
+    asks again because a compaction left the first call out.
 
     Fix: Write the id of a tool call into the session before the tool starts. After a retry or a restart send the
     stored result for that id, or a result that says `interrupted`; do not start the tool again.
@@ -31,10 +33,30 @@ def at_most_once_tools(history: History) -> Iterator[Verdict]:
         if len(beacons) == 1:
             yield passed(because=f"tool call {token}{names.get(token, '')} was started once")
             continue
+        if all(starmap(partial(_asked_anew, history), pairwise(beacons))):
+            yield nothing(f"not judged: the model called {token}{names.get(token, '')} again after a compaction")
+            continue
         kills = [kill for kill in history.of(AgentKilled) if beacons[0].id < kill.id < beacons[-1].id]
         times = "twice" if len(beacons) == 2 else f"{len(beacons)} times"
         says = f"tool call {token}{names.get(token, '')} ran {times}, {_when(beacons)}"
         yield fail(f"{says}{_kills(kills)}", sorted((*beacons, *kills), key=lambda event: event.id))
+
+
+def _asked_anew(history: History, before: BeaconSeen, again: BeaconSeen) -> bool:
+    """Whether a request for a summary came in between, and then a reply with this call to a request without it.
+
+    The words of the summary are the model's, and so is the second call: the agent did not repeat it.
+    """
+    compacted = False
+    for call in history.calls:
+        if not before.id < call.arrived.id < again.id:
+            continue
+        compacted |= compacts(call) and call.paid
+        offered = {it.token for it in call.ended.tool_calls} if call.ended is not None else set()
+        carried = {it.token for it in call.arrived.results} | {it.token for it in call.arrived.open_calls or ()}
+        if compacted and call.main and again.token in offered - carried:
+            return True
+    return False
 
 
 def _when(beacons: Sequence[BeaconSeen]) -> str:

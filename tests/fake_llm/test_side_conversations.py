@@ -222,6 +222,16 @@ def test_a_compaction_that_quotes_the_whole_conversation_is_no_attempt_and_its_r
 
 
 @pytest.mark.parametrize(
+    ("opening", "purpose"), [("You are an agent.", "compact"), ("You judge what others say.", "side")]
+)
+def test_a_compaction_may_have_lost_all_that_was_said(positions: Positions, opening: str, purpose: str):
+    """An agent that shortens the conversation until it fits sends only the question, behind its own system text."""
+    positions.place(talk(Message("system", "You are an agent."), MAIN))
+    asks = user("Please provide a concise summary of our conversation so far, with the key decisions.")
+    assert positions.place(talk(Message("system", opening), asks)).background == purpose
+
+
+@pytest.mark.parametrize(
     ("asks", "purpose"),
     [
         ("Summarize this coding conversation in under 50 characters.", "title"),

@@ -98,3 +98,24 @@ def test_without_a_beacon_there_is_nothing_to_judge():
     """No call was carried out, or it leaves no trace."""
     tell, _ = _called()
     assert check("at_most_once_tools", tell.fails().seal()).status == "nothing"
+
+
+@pytest.mark.parametrize(("compacts", "status"), [(True, "nothing"), (False, "fail")])
+def test_a_call_that_the_model_makes_again_after_a_compaction_is_no_repeat(compacts: bool, status: str):
+    """The summary left it out, so the model asked for it: the agent did as it was told."""
+    tell, token = _called()
+    tell.runs(token)
+    if compacts:
+        tell.reply(tell.ask(1, background="compact"), "A short note.")
+    tell.reply(tell.ask(1), tools=[True])
+    tell.answer_step(2, [tell.runs(token)])
+    assert check("at_most_once_tools", tell.end().seal()).status == status
+
+
+def test_a_call_that_runs_again_beside_a_compaction_without_being_asked_for_is_a_repeat():
+    """No reply after the summary has it."""
+    tell, token = _called()
+    tell.runs(token)
+    tell.reply(tell.ask(1, background="compact"), "A short note.")
+    tell.answer_step(2, [tell.runs(token)])
+    assert check("at_most_once_tools", tell.end().seal()).status == "fail"
