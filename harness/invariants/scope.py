@@ -167,6 +167,8 @@ def together(findings: Iterable[Verdict]) -> Verdict:
 
 def folded(verdict: Verdict) -> Verdict:
     """The verdict with a few violations of each kind. The others of a kind count as one, and so do further kinds."""
+    if not verdict.more:
+        return verdict
     kinds: dict[tuple[str, str], list[Violation]] = {}
     for violation in verdict.violations:
         session = _session(violation)

@@ -179,7 +179,8 @@ def _above_zero(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def drawn_line(draw: Choices, cell: Cell) -> dict[str, Any]:
     """A cell's line in a scenario's `faults`, with other parameters, bytes and times each time that it is drawn."""
-    cls = registered()[cell.fault]
+    cls = fault_named(cell.fault)
+    assert cls is not None  # noqa: S101  a cell's fault is a registered one
     for _ in range(DRAWS):
         line = cell.line(_with_options(draw, cls, cell.value), _varied(draw, cell.at)) | _lasting(draw)
         if _legal(line):

@@ -68,6 +68,8 @@ class Explorer:
     """What earlier searches saw of each fault alone."""
     share: tuple[int, int] = EVERY_FAULT
     """Which of how many shares of the faults it tries alone first."""
+    home: str | None = None
+    """The folder in which Hypothesis may keep files; None: its own choice."""
     _finding: Finding | None = None
     _planned: Planned = field(init=False)
     _drawn: set[str] = field(default_factory=set)
@@ -128,6 +130,8 @@ class Explorer:
         import hypothesis
         from hypothesis import strategies as st
 
+        if self.home is not None:
+            hypothesis.configuration.set_hypothesis_home_dir(self.home)
         phases = (hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink)
 
         @st.composite

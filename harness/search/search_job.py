@@ -50,10 +50,7 @@ class SearchJob:
 
     def serve(self, world: SimWorld, line: socket.socket) -> None:
         """Search until the budget is used or the other end hangs up."""
-        import hypothesis.configuration
-
         with line.makefile("w", encoding="utf-8") as out, tempfile.TemporaryDirectory() as own:
-            hypothesis.configuration.set_hypothesis_home_dir(own)
             told = _Lines(out, self.cells, every=self.objective is not None)
             ends_s = real_s() + self.budget_s
 
@@ -72,7 +69,7 @@ class SearchJob:
             scenarios = PlannedScenarios(self.cells, self.capabilities)
             known, seed = list(self.known), str(self.seed)
             parts = self.ordered, self.step, self.alone, self.share or EVERY_FAULT
-            explorer = Explorer(play, scenarios, known, seed, told, self.objective, *parts)
+            explorer = Explorer(play, scenarios, known, seed, told, self.objective, *parts, home=own)
             try:
                 self._batches(explorer, told)
             except OverError:

@@ -58,7 +58,14 @@ class Notes:
         self.findings.append(finding)
 
 
-def search(fails: Fails, scenarios: int = 250, *, notes: Notes | None = None, **known: Any) -> Notes:
+def search(
+    fails: Fails,
+    scenarios: int = 250,
+    *,
+    notes: Notes | None = None,
+    cells: Sequence[Cell] | None = None,
+    **known: Any,
+) -> Notes:
     notes = notes or Notes()
 
     def play(document: Drawn) -> Played | None:
@@ -72,7 +79,7 @@ def search(fails: Fails, scenarios: int = 250, *, notes: Notes | None = None, **
         did = Behaviour(one.verdict, outcomes=("answered",), calls=named, asked_again=True)
         return Played(document, (one,), 0.0, (did,))
 
-    explorer = Explorer(play, PlannedScenarios(some_cells(), CAPABILITIES), [], "0", notes, **known)
+    explorer = Explorer(play, PlannedScenarios(cells or some_cells(), CAPABILITIES), [], "0", notes, **known)
     while len(notes.drawn) < scenarios:
         explorer.batch(notes.batches)
     return notes
@@ -89,6 +96,15 @@ def test_conversations_without_a_fault_come_first():
     (finding,) = notes.findings
     assert finding.document["faults"] == []
     assert {"slow tool", "empty answer", "long result"} < {name for it in notes.drawn for name in fault_names(it)}
+
+
+def test_hypothesis_keeps_its_files_in_the_folder_of_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Not in the working folder, where a user would find them."""
+    homes: list[str] = []
+    monkeypatch.setattr("hypothesis.configuration.set_hypothesis_home_dir", homes.append)
+    latency = [cell for cell in some_cells() if cell.fault == "latency"]
+    search(lambda document: (), 100, cells=latency, home=str(tmp_path))
+    assert set(homes) == {str(tmp_path)}
 
 
 def test_what_is_done_to_the_agent_at_a_call_comes_first_while_it_tries_again():
