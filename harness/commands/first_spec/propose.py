@@ -180,7 +180,7 @@ def _starts(
     yield from _by_scripts(project, trees, folder)
     yield from _by_name(sources, trees, folder)
     for path, tree in trees.items():
-        if lines_of(tree):
+        if lines_of(tree).keys() & {"send", "ready"}:  # (a filter of plain lines need not be an agent)
             yield "lines", f"python {path.as_posix()}", str(path)
         elif _has_screen(sources[path], tree):
             yield "tui", f"python {path.as_posix()}", str(path)

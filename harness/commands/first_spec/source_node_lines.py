@@ -7,12 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from wedgehog.harness.commands.first_spec.source_reading import ANSWERS, QUESTIONS, SESSION, likeliest
+from wedgehog.harness.commands.first_spec.source_reading import (
+    ANSWERS,
+    ERRORS,
+    KINDS,
+    QUESTIONS,
+    likeliest,
+    likeliest_or_only,
+)
 
-KINDS: Final = ("type", "event", "kind", "role", "op", "cmd", "method", "action")
-"""The usual names of the key that says what a line is."""
-_BESIDE: Final = (*KINDS, "id", "ok", "error", "status", "done", "model", "usage", "stream", "seq", "time", "ts")
-"""Keys that stand beside a message or an answer."""
 _USER: Final = ("user", "message", "prompt", "chat", "user_message", "input", "ask", "query")
 """What such a key says of a message, the likeliest first."""
 _PROMPT: Final = re.compile(r"(?:\bprompt:|\bsetPrompt\(|\.question\()\s*(['\"`])((?:(?!\1)[^$\n])+)\1")
@@ -37,22 +40,19 @@ def node_lines_of(source: str) -> dict[str, object]:
         sign = f"^{re.escape(prompt[2].rsplit(chr(92) + 'n', 1)[-1]).replace(chr(92) + ' ', ' ')}$" if prompt else ""
         return {"ready": sign, "done": sign} if sign.strip("^ $") else {}
     names = set(_names(text))
-    asked, written = _only(QUESTIONS, _keys_read(text, names)), {key: it for it in _written(text) for key in it}
-    said = _only(ANSWERS, set(written))
+    asked, written = (
+        likeliest_or_only(QUESTIONS, _keys_read(text, names)),
+        {key: it for it in _written(text) for key in it},
+    )
+    said = likeliest_or_only(ANSWERS, set(written))
     if not (asked and said):
         return {}
     inner = likeliest(ANSWERS, set(_keys(written[said][said])))
     place = f"{said}.{inner}" if inner else said
     keys = {"send": {**_kind_of_a_message(text, names), asked: "{message}"}, "answer": f"jsonl:{place}"}
-    if "error" in written:
-        return {**keys, "done": f'"({inner or said}|error)":.*}}$', "error": "jsonl:error"}
+    if wrong := likeliest(ERRORS, set(written)):
+        return {**keys, "done": f'"({inner or said}|{wrong})":.*}}$', "error": f"jsonl:{wrong}"}
     return {**keys, "done": f'"{inner or said}":.*}}$'}
-
-
-def _only(words: tuple[str, ...], keys: set[str]) -> str:
-    """The likeliest of the keys, or the only one that is no usual companion."""
-    left = [key for key in keys if key not in _BESIDE and not SESSION.search(key)]
-    return likeliest(words, keys) or (left[0] if len(left) == 1 else "")
 
 
 def _names(text: str) -> Iterator[str]:

@@ -15,6 +15,14 @@ _CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|re
 """What the path has at which a service takes messages."""
 SESSION: Final = re.compile(r"session|conversation|thread|chat_?id|user_?id", re.IGNORECASE)
 """What the name of a session has."""
+KINDS: Final = ("type", "event", "kind", "role", "op", "cmd", "method", "action")
+"""The usual names of the key that says what a line is."""
+ERRORS: Final = ("error", "failure", "err", "exception")
+"""The usual names of an error, the likeliest first."""
+BESIDE: Final = frozenset(
+    {*KINDS, *ERRORS, "id", "ok", "status", "done", "model", "usage", "stream", "seq", "time", "ts", "elapsed"}
+)
+"""Keys that stand beside a message or an answer."""
 _WRAPPERS: Final = ("JSONResponse", "ORJSONResponse", "json_response")
 """Calls whose `content` or `data` is the whole answer."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -39,6 +47,12 @@ def likeliest(words: tuple[str, ...], found: set[str]) -> str:
     """The first word that is found, as a key or as the end of a path of keys."""
     ends = {path.rpartition(".")[2]: path for path in sorted(found, key=lambda path: -path.count("."))}
     return next((ends[word] for word in words if word in ends), "")
+
+
+def likeliest_or_only(words: tuple[str, ...], found: set[str]) -> str:
+    """The likeliest, or the only one that is no usual companion of a message or an answer."""
+    left = [key for key in found if key not in BESIDE and not SESSION.search(key)]
+    return likeliest(words, found) or (left[0] if len(left) == 1 else "")
 
 
 def with_session(path: str, parameter: re.Pattern[str], special: re.Pattern[str]) -> str:

@@ -6,6 +6,7 @@ import re
 from wedgehog.harness.commands.first_spec.source_handed import keys_read_where_handed, keys_written_where_handed
 from wedgehog.harness.commands.first_spec.source_reading import (
     ANSWERS,
+    ERRORS,
     QUESTIONS,
     called_name,
     calls,
@@ -13,6 +14,7 @@ from wedgehog.harness.commands.first_spec.source_reading import (
     keys_read_at_once,
     keys_written,
     likeliest,
+    likeliest_or_only,
     names_given,
 )
 
@@ -25,15 +27,41 @@ def lines_of(tree: ast.Module) -> dict[str, object]:
     loads = [it for it in calls(tree) if called_name(it) == "loads"]
     parsed = {name for it in loads for name in names_given(tree, it)}
     handed = keys_read_where_handed(tree, parsed | {ast.unparse(it) for it in loads})
-    asked = likeliest(QUESTIONS, keys_read(tree, parsed) | keys_read_at_once(tree) | handed)
+    asked = likeliest_or_only(QUESTIONS, keys_read(tree, parsed) | keys_read_at_once(tree) | handed)
     printed = {key for it in calls(tree) if called_name(it) == "dumps" for key in keys_written(it)}
     printed |= keys_written_where_handed(tree)
-    said = likeliest(ANSWERS, printed)
-    if not (_reads_stdin(tree) and asked and said):
+    said = likeliest_or_only(ANSWERS, printed)
+    plain = not asked and not any(_lines(tree) & _names(it) for it in loads)
+    if not _reads_stdin(tree) or not (asked or plain):
         return {}
-    key = said.rpartition(".")[2]
-    keys: dict[str, object] = {"send": {asked: "{message}"}, "done": f'"{key}":.*}}$', "answer": f"jsonl:{said}"}
-    return keys | {"done": f'"({key}|error)":.*}}$', "error": "jsonl:error"} if "error" in printed else keys
+    if not said:
+        return {"done": f"^{re.escape(end)}$"} if plain and (end := _end_of_an_answer(tree)) else {}
+    key, wrong = said.rpartition(".")[2], likeliest(ERRORS, printed)
+    send: dict[str, object] = {} if plain else {"send": {asked: "{message}"}}
+    keys = {**send, "done": f'"{key}":.*}}$', "answer": f"jsonl:{said}"}
+    return keys | {"done": f'"({key}|{wrong})":.*}}$', "error": f"jsonl:{wrong}"} if wrong else keys
+
+
+def _lines(tree: ast.Module) -> set[str]:
+    """The names of a line of stdin."""
+    loops = [it for it in ast.walk(tree) if isinstance(it, ast.For | ast.AsyncFor)]
+    found = {name for it in loops if "stdin" in ast.unparse(it.iter) for name in _names(it.target)}
+    named = (it for it in ast.walk(tree) if isinstance(it, ast.NamedExpr) and "stdin" in ast.unparse(it.value))
+    reads = (it for it in calls(tree) if called_name(it) == "readline")
+    return found | {it.target.id for it in named} | {name for it in reads for name in names_given(tree, it)}
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {it.id for it in ast.walk(tree) if isinstance(it, ast.Name)}
+
+
+def _end_of_an_answer(tree: ast.Module) -> str:
+    """The text that the loop over stdin prints last, each time; empty if it prints none."""
+    for loop in (it for it in ast.walk(tree) if isinstance(it, ast.For) and "sys.stdin" in ast.unparse(it.iter)):
+        match loop.body[-1]:
+            case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[ast.Constant(value=str(text))])):
+                return text
+    return ""
 
 
 def _reads_stdin(tree: ast.Module) -> bool:

@@ -68,3 +68,45 @@ def test_another_value_of_a_function_is_no_message(tmp_path: Path):
     loop = "for line in sys.stdin:\n    pool.submit(turn, json.loads(line), {})"
     (tmp_path / "loop.py").write_text(TURN + loop)
     assert propose(tmp_path).command is None
+
+
+PLAIN = """
+import json, sys
+kept = json.loads(open("session.json").read())
+for line in sys.stdin:
+    PRINTS
+"""
+
+
+@pytest.mark.parametrize(
+    ("prints", "talks"),
+    [
+        ('print(json.dumps({"answer": ask(line)}))', {"done": '"answer":.*}$', "answer": "jsonl:answer"}),
+        (
+            'print(json.dumps({"said": ask(line), "ok": True}))\n    print(json.dumps({"failure": "no", "ok": False}))',
+            {"done": '"(said|failure)":.*}$', "answer": "jsonl:said", "error": "jsonl:failure"},
+        ),
+        ('print(ask(line))\n    print("<<END>>", flush=True)', {"done": "^<<END>>$"}),
+        ('print(json.dumps({"left": ask(line), "right": 1}))', {}),
+        ("print(ask(line))", {}),
+        ('print(json.dumps({"answer": json.loads(line)}))', {}),
+    ],
+)
+def test_a_program_may_take_plain_lines(tmp_path: Path, prints: str, talks: dict[str, str]):
+    """And answer in JSON, with an unusual name too if it is the only one, or end each answer with one line."""
+    (tmp_path / "agent.py").write_text(PLAIN.replace("PRINTS", prints))
+    found = propose(tmp_path)
+    assert (found.kind, found.talks) == (("lines", talks) if talks else ("command", {}))
+    (tmp_path / "agent.py").rename(tmp_path / "filter.py")
+    assert propose(tmp_path).command is None
+
+
+def test_a_json_line_may_have_an_unusual_name(tmp_path: Path):
+    """If it is the only one that the program reads, beside an id and the like."""
+    printed = 'it = json.loads(line); print(json.dumps({"body": it["utterance"], "id": it["id"]}))'
+    (tmp_path / "loop.py").write_text(PLAIN.replace("PRINTS", printed))
+    assert propose(tmp_path).talks == {
+        "send": {"utterance": "{message}"},
+        "done": '"body":.*}$',
+        "answer": "jsonl:body",
+    }

@@ -177,3 +177,49 @@ def test_a_kind_that_the_user_says_takes_what_fits_it(tmp_path: Path):
     assert (found.kind, found.command, found.talks) == ("tui", "python chat.py", {"ready": "^you> *$"})
     assert propose(tmp_path).kind == "http"
     assert (propose(tmp_path, "callable").kind, propose(tmp_path, "callable").command) == ("callable", None)
+
+
+CURSES = """
+import curses
+def main(screen):
+    screen.addstr(0, 0, "The best agent")
+    while True:
+        SHOWS
+        text = screen.getstr().decode()
+curses.wrapper(main)
+"""
+
+
+@pytest.mark.parametrize(
+    ("shows", "talks"),
+    [
+        ('screen.addstr("\\nask> ")', {"ready": "^ask> *$"}),
+        ("screen.addstr(prompt)", {}),
+        ('screen.addstr(9, 0, "you: ", curses.A_BOLD)', {"ready": "^you: *$"}),
+    ],
+)
+def test_a_program_of_curses_has_a_screen(tmp_path: Path, shows: str, talks: dict[str, str]):
+    """The prompt is what it shows last before it reads."""
+    (tmp_path / "loop.py").write_text(CURSES.replace("SHOWS", shows))
+    found = propose(tmp_path)
+    assert (found.kind, found.talks) == ("tui", talks)
+    (tmp_path / "loop.py").write_text("import curses\nprint(curses.tigetnum('cols'))\n")
+    assert propose(tmp_path).command is None
+
+
+@pytest.mark.parametrize(
+    ("made", "talks"),
+    [
+        ('Input(placeholder="Ask me (anything)")', {"ready": r"Ask me \(anything\)"}),
+        ("Input(id='box')", {}),
+        ("Input(placeholder=words)", {}),
+    ],
+)
+def test_the_words_of_an_empty_input_of_textual_are_the_sign(tmp_path: Path, made: str, talks: dict[str, str]):
+    """They are there while it waits for a message."""
+    code = (
+        f"from textual.app import App\nclass Chat(App):\n    def compose(self):\n        yield {made}\nChat().run()\n"
+    )
+    (tmp_path / "app.py").write_text(code)
+    found = propose(tmp_path)
+    assert (found.kind, found.talks) == ("tui", talks)
