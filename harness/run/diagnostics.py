@@ -180,10 +180,10 @@ def _busy(sight: Diagnosis) -> str:
 
 
 def _connection(history: History, sight: Diagnosis) -> str:
-    """A link that a fault struck, else any other of ours; to the model without an open call it is only kept alive."""
+    """A link that a fault struck, else one that gave no byte, else any; without an open call not the model's."""
     struck = {fired.link for fired in history.of(FaultFired)}
     known = [peer for peer in sight.peers if peer.link not in ("", "llm", "channel")]
-    known.sort(key=lambda peer: peer.link not in struck)
+    known.sort(key=lambda peer: (peer.link not in struck, not (peer.sent and peer.received == 0)))
     others = [peer for peer in sight.peers if not peer.link and peer.state in ("ESTABLISHED", "SYN_SENT")]
     if known:
         return f"no call was open; it held a connection to {known[0].name}"

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -112,6 +113,13 @@ def test_of_two_servers_the_one_that_a_fault_struck_is_named():
     tell = told()
     tell.add(FaultFired(fault=0, name="drip", link="tcp:db", turn=1, step=None, attempt=1, call=None, proof="built"))
     assert said(tell, sight(a_peer("tcp:cache"), a_peer("tcp:db"))).endswith("it held a connection to tcp:db")
+
+
+def test_of_two_servers_the_one_that_gave_no_answer_is_named():
+    """A page that never comes, beside a tool server that has answered: no fault of the scenario says which."""
+    tools = replace(a_peer("tool:mcp"), sent=698, received=1048)
+    page = replace(a_peer("tool:web"), sent=174, received=0)
+    assert said(told(), sight(tools, page)).endswith("it held a connection to tool:web")
 
 
 def test_a_tool_that_was_killed_with_its_agent_is_waited_for_by_nobody():
