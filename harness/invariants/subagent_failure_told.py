@@ -31,8 +31,8 @@ class SilentSubagent:
 
     @property
     def is_empty(self) -> bool:
-        """Whether each result is empty, and not marked as an error."""
-        return not any(it.chars or it.is_error or it.in_text for it in self.results)
+        """Whether each result is empty, or a frame with nothing in it, and not marked as an error."""
+        return not any((it.chars and not _is_hollow(it)) or it.is_error or it.in_text for it in self.results)
 
     @property
     def seen(self) -> tuple[Event, ...]:
@@ -44,13 +44,19 @@ class SilentSubagent:
         return f"{self.side.name} {how} (call {self.side.calls[-1].number})"
 
 
+def _is_hollow(result: ToolResult) -> bool:
+    """Whether a frame in it holds nothing, and no word of it tells of a failure."""
+    signs = result.signs or ()
+    return "hollow" in signs and "failed" not in signs
+
+
 @invariant("subagent_failure_told")
 def subagent_failure_told(history: History) -> Iterator[Verdict]:
     """The result of a subagent that failed without a word is not empty: it says so, or is marked as an error.
 
     A model that reads an empty result believes that the work is done, and tells its user so. Judged where the last call
-    of a subagent failed before its first word, each delegating call of the reply had one subagent, and all of their
-    results are empty.
+    of a subagent failed before its first word, and each delegating call of the reply had one subagent. All of their
+    results must be empty, or hold an empty frame such as `<result></result>` and no word of a failure.
 
     Fix: Send the error of a subagent as the result of the call that began it, and mark it as an error.
     """

@@ -30,6 +30,8 @@ _RUNNING_NO_MORE = re.compile(r"\b(error|errors|exception|failed|while|when|afte
 """The word does not say that a tool still runs where an error came "while running the tool"."""
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])")
 """Perhaps an exit code or a status."""
+_HOLLOW = re.compile(r"<([a-z][\w-]*)>\s*</\1>")
+"""As in `<task_result></task_result>`."""
 _FIRST_COMMAND = re.compile(
     r"(?<=[{(] )(?:echo (?P<words>[A-Za-z][A-Za-z ]*)|seq (?P<low>\d+)(?: (?P<high>\d+))?)(?=\\n|;)"
 )
@@ -57,6 +59,7 @@ def _signs(text: str) -> tuple[str, ...]:
     said = _RUNNING_NO_MORE.sub(r"\1", _TOKEN.sub("", text).lower())
     found = {name: any(_has(said, *word) for word in words) for name, words in _WORDS.items()}
     found |= {"number": _NUMBER.search(said) is not None, "foreign": not said.isascii()}
+    found["hollow"] = _HOLLOW.search(said) is not None
     return tuple(name for name in _ORDER if found[name])
 
 
@@ -72,8 +75,8 @@ def _word(written: str) -> tuple[str, re.Pattern[str] | None]:
 
 
 _WORDS = {name: tuple(map(_word, words.split("|"))) for name, words in SIGNS.items()}
-_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign")
-"""`foreign`: a character that is not ASCII, so perhaps a sign or another language."""
+_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign", "hollow")
+"""`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing."""
 
 
 def prints_first(arguments: str) -> str:

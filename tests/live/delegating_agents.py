@@ -18,6 +18,8 @@ COMMAND = {"type": "object", "properties": {"command": TEXT}, "required": ["comm
 TOOLS = [("bash", "Runs a command.", COMMAND), ("task", "Gives a task to a subagent.", DELEGATE)]
 TRIES, ROUNDS, PATIENCE_S = 3, 20, 30
 DEPTH = 3
+SILENT = {"fails silently": "", "fails in a frame": "<task_result>\n\n</task_result>"}
+"""What a failed subagent returns."""
 MOST_TOKENS = 150_000
 
 
@@ -234,8 +236,8 @@ class Agent:
             try:
                 return await self.run(talk, depth), False
             except ModelError as failed:
-                if self.bug == "fails silently":
-                    return "", False
+                if self.bug in SILENT:
+                    return SILENT[self.bug], False
                 if self.bug != "insists":
                     return f"The subagent failed: {failed}", True
                 await asyncio.sleep(1)
@@ -326,6 +328,11 @@ async def insists(message, *, session_dir, llm_url, key):
 async def fails_silently(message, *, session_dir, llm_url, key):
     """What a failed subagent returns is empty, and no error."""
     return await Agent(Anthropic, llm_url, key, bug="fails silently").answer(message, session_dir)
+
+
+async def fails_in_a_frame(message, *, session_dir, llm_url, key):
+    """The same in a frame, which is always there."""
+    return await Agent(Anthropic, llm_url, key, bug="fails in a frame").answer(message, session_dir)
 
 
 async def outlives(message, *, session_dir, llm_url, key):

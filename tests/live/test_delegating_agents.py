@@ -117,9 +117,10 @@ def test_eight_subagents_at_once_all_come_to_an_end(played: Any):
 def test_a_subagent_without_a_word_is_no_empty_success(played: Any):
     """Red where its call failed; where the model said nothing to it, only at level strict."""
     correct, names = ["readers", "planner", "specialists"], ("subagent-fails-always", "subagent-says-nothing")
-    found = played([*correct, "fails_silently"], *names)
+    silent = ["fails_silently", "fails_in_a_frame"]
+    found = played([*correct, *silent], *names)
     red = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
-    assert red == {("subagent-fails-always", "fails_silently"): ("subagent_failure_told",)}
+    assert red == {("subagent-fails-always", name): ("subagent_failure_told",) for name in silent}
     _, _, history = found["subagent-says-nothing", "fails_silently"]
     assert check("failure_told", history).status == "fail"
     assert check("failure_told", found["subagent-says-nothing", "readers"][2]).status == "pass"

@@ -1,5 +1,7 @@
 """A subagent that brought no word is no empty success for its parent."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from wedgehog.harness.invariants import check
@@ -29,6 +31,20 @@ def test_any_word_and_the_mark_of_an_error_are_enough():
     """At level strict the words must tell of a failure."""
     assert _judged(None, chars=9) == ("pass", "fail")
     assert _judged(None, is_error=True) == ("pass", "pass")
+
+
+@pytest.mark.parametrize(
+    ("signs", "status"), [(("hollow",), "fail"), (("failed", "hollow"), "pass"), (("elsewhere",), "pass")]
+)
+def test_an_empty_frame_is_no_word(signs: Sequence[str], status: str):
+    """As in `<task_result></task_result>`; an error beside it tells of the failure."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="task")
+    tell.refuse(tell.ask(1, side="subagent 1", background="subagent"), 529)
+    told = result(token, chars=40, printed=False, signs=signs)
+    tell.reply(tell.ask(2, results=[told]), f"Done {tell.nonce}")
+    assert check("subagent_failure_told", tell.end().seal()).status == status
 
 
 def test_a_model_that_says_nothing_to_a_subagent_is_judged_at_level_strict():

@@ -30,6 +30,7 @@ from wedgehog.harness.services.beacon import wrapped
         ("1\n2\n…", {"number", "foreign"}),
         ("1 " * 3000 + "9 characters left out" + " 1" * 3000, {"number", "part"}),
         ("(nothing)", {"part"}),
+        ("task: 3\n<task_result>\n\n</task_result>", {"number", "part", "elsewhere", "hollow"}),
         ("The task is done. wqbcdn7e", set()),
         ("the subagent gave no answer", {"failed"}),
     ],
