@@ -71,6 +71,9 @@ class Campaign:
         self._finished = dict(resumed.finished) if resumed else {}
         self.judgements: list[Judgement] = list(self._finished.values())
         self._cells = list({entry.cell: entry for entry in entries}.values())
+        self._of_file: dict[Path, list[Entry]] = {}
+        for cell in self._cells:
+            self._of_file.setdefault(cell.file.path, []).append(cell)
         self._folder = ""
         """The folder of the agents' folders; the watchdog process removes it if the harness is killed."""
         self._cpu = CpuWatch(self.mark)
@@ -240,7 +243,7 @@ class Campaign:
 
     async def _common(self, entry: Entry, network: Network) -> CommonBound | None:
         """The bound of time of all agents that are compared. One that skips the scenario is not."""
-        beside = [it for it in self._cells if it.file.path == entry.file.path]
+        beside = self._of_file.get(entry.file.path, [])
         if common_bound_of(entry, beside, self.options.turn_s) is None:
             return None
         controls = [(it, await asyncio.shield(self._control(it.agent, network))) for it in beside]

@@ -47,7 +47,7 @@ def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = Fal
         if outcome.kind == "surfaced" and turn.number in signalled:
             continue
         if outcome.kind == "surfaced" and plan_errors and _failed_in_its_plan(turn):
-            yield passed(because=f"{turn} could not be planned or checked, and its user read so")
+            yield passed(because=f"{turn} could not be planned or checked, and the agent told its user")
         elif outcome.kind == "answered":
             yield passed(because=f"{turn} was answered")
         elif ours := refused_by_us(turn.calls):
