@@ -43,6 +43,7 @@ VALUES = {
         "reply",
         "observer",
         "usage",
+        "script.calls_in_text",
         "script.items",
         "script.main_call",
         "script.position",

@@ -26,14 +26,14 @@ class _Echo:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ResultFrame:
     """What an agent writes around each result: `Observation:` before it, or a tag at both ends."""
 
     before: str = ""
     behind: str = ""
 
     @classmethod
-    def around(cls, output: re.Pattern[str], result: str) -> "Frame | None":
+    def around(cls, output: re.Pattern[str], result: str) -> "ResultFrame | None":
         """The frame of a result that has this output; None if it has not, or if the frame is long."""
         found = output.search(result)
         if found is None:
@@ -56,15 +56,15 @@ class ResultsInText:
     tails: tuple[str, ...]
     heads: tuple[str, ...]
     """What they have before their first argument, behind the model's words."""
-    frame: Frame = Frame()
+    frame: ResultFrame = ResultFrame()
 
     @classmethod
-    def of(cls, templates: Mapping[str, str], frame: Frame | None = None) -> "ResultsInText":
+    def of(cls, templates: Mapping[str, str], frame: ResultFrame | None = None) -> "ResultsInText":
         """The finder for calls that are written in this way, and for results in this frame."""
         parts = [re.split(r"\{\w+\}", template) for template in templates.values()]
         tails = tuple(last for *_, last in parts if last.strip())
         heads = tuple(before for *_, before, _ in parts if before.strip())
-        return cls(tails, heads, frame or Frame())
+        return cls(tails, heads, frame or ResultFrame())
 
     def read(
         self, conversation: Conversation, token: Callable[[str], str], is_of_user: Callable[[Message], bool]

@@ -170,7 +170,7 @@ def init(
         talks = found.talks if command == proposed else None
         again = (resume or "").strip()
         text = first.spec_text(
-            str(file), name, wire, command, again, kind, found.python, talks, found.links, found.tokens
+            str(file), name, wire, command, again, kind, found.python, talks, found.links, found.tokens, found.calls
         )
         file.write_text(text, encoding="utf-8")
     err.print(f"wrote {file}; now: wedgehog agents check {file}, and then: wedgehog run --agent {file}", markup=False)

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from wedgehog.fake_llm.script.main_call import MainShape
-from wedgehog.fake_llm.script.results_in_text import Frame
+from wedgehog.fake_llm.script.results_in_text import ResultFrame
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.record.error_words import TRACE, causes, exception_in
@@ -81,7 +81,7 @@ class ControlFacts:
     """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
     asks: frozenset[str] = frozenset()
     """The kinds of option that its requests for permission offer; empty if it makes none."""
-    frame: Frame | None = None
+    frame: ResultFrame | None = None
     """What it writes around a tool's result in text (`calls_in_text`)."""
     schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """JSON Schemas of the arguments of the tools, by name."""

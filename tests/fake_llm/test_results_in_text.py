@@ -7,7 +7,7 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolSpec
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import Positions
-from wedgehog.fake_llm.script.results_in_text import Frame, ResultsInText
+from wedgehog.fake_llm.script.results_in_text import ResultFrame, ResultsInText
 
 TEMPLATE = "```bash\n{command}\n```"
 REACT = "Thought: {words}\nAction: shell\nAction Input: {command}"
@@ -103,7 +103,7 @@ OUTPUT = re.compile(r"hello\s+wbcdf2x1x1")
 )
 def test_what_stands_around_each_result_is_no_result(seen: str, lost: str):
     """So an empty one is seen to be empty, and another one is whole."""
-    frame = Frame.around(OUTPUT, seen)
+    frame = ResultFrame.around(OUTPUT, seen)
     assert frame is not None and frame.without(lost) == ""
     assert frame.without(seen) == "hello\nwbcdf2x1x1"
     assert frame.without("an error") == "an error"
@@ -111,7 +111,7 @@ def test_what_stands_around_each_result_is_no_result(seen: str, lost: str):
 
 def test_results_are_read_without_their_frame(positions: Positions):
     """As the control run has shown it."""
-    positions.in_text = ResultsInText.of({"shell": TEMPLATE}, Frame("<output>", "</output>"))
+    positions.in_text = ResultsInText.of({"shell": TEMPLATE}, ResultFrame("<output>", "</output>"))
     assert results(positions, ASKED, model(FIRST), Message("user", "<output>\nok\n</output>")) == [
         ("wbcdf1x1x1a1", "ok")
     ]
@@ -119,5 +119,5 @@ def test_results_are_read_without_their_frame(positions: Positions):
 
 def test_a_result_in_other_words_has_no_frame():
     """As of an agent that sums it up, or puts it into a long text."""
-    assert Frame.around(OUTPUT, "It said hello.") is None
-    assert Frame.around(OUTPUT, "x" * 300 + "hello\nwbcdf2x1x1") is None
+    assert ResultFrame.around(OUTPUT, "It said hello.") is None
+    assert ResultFrame.around(OUTPUT, "x" * 300 + "hello\nwbcdf2x1x1") is None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
+from wedgehog.harness.commands.first_spec.source_calls import calls_in_text
 from wedgehog.harness.commands.first_spec.source_names import SourceNames, Trees, module_of
 from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_program, node_route_of, package, start_of
 from wedgehog.harness.commands.first_spec.source_node_lines import node_lines_of
@@ -91,6 +92,8 @@ class Proposal:
     """To its own servers, as in a spec."""
     tokens: Mapping[str, str] = field(default_factory=dict)
     """The variables with which it gets access tokens, as in a spec's `env`."""
+    calls: Mapping[str, object] = field(default_factory=dict)
+    """The keys of a spec for tool calls in text; empty if no prompt asks for them."""
 
 
 def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
@@ -103,8 +106,8 @@ def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
     talks = _talks(kind, Path(because), sources, trees)
     name, wire, links = _name(project, folder), _wire(sources.values()), links_of(folder, sources.values())
     next_one = _resume(kind, command, Path(because), trees) if command else ""
-    tokens = token_env(sources.values())
-    return Proposal(name, wire, kind, command, because, _python(folder), talks, next_one, links, tokens)
+    tokens, calls = token_env(sources.values()), calls_in_text(sources.values())
+    return Proposal(name, wire, kind, command, because, _python(folder), talks, next_one, links, tokens, calls)
 
 
 def _resume(kind: InitKind, command: str, because: Path, trees: Trees) -> str:

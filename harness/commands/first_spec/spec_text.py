@@ -1,5 +1,6 @@
 """The text of a first agent spec, made from a few answers, and what is wrong with an answer."""
 
+import json
 import os
 import re
 import shlex
@@ -77,6 +78,12 @@ LINKS = """\
 """
 
 
+CALLS = """\
+# Its prompt asks the model to write tool calls in its text: take the # away, and write the name of its own tool for
+# `shell` behind `Action:` (docs/agents.md, tool calls in text):
+"""
+
+
 def chosen(kind: InitKind | None, command: str, found: Proposal) -> tuple[InitKind, str | None]:
     """Return the kind of agent and the proposal for its start: the project's, unless an option gives the start."""
     return (kind or "command", None) if command else (found.kind, found.command)
@@ -139,11 +146,13 @@ def spec_text(
     talks: Mapping[str, object] | None = None,
     links: Mapping[str, Any] | None = None,
     tokens: Mapping[str, str] | None = None,
+    calls: Mapping[str, object] | None = None,
 ) -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file.
 
     `python` is that of the project's own environment; empty for ours. `talks` are the keys beside `start` that its
-    source shows, `links` those to its servers, `tokens` the variables with which it gets access tokens.
+    source shows, `links` those to its servers, `tokens` the variables with which it gets access tokens, `calls` how
+    its model writes tool calls in its text.
     """
     spec: dict[str, object] = {"name": name, "wire": wire}
     own = _there(python, Path(file).resolve().parent) if python else ""
@@ -155,7 +164,15 @@ def spec_text(
         spec["env"] = dict(tokens or {}) | _env(start, resume) | WIRES[wire][0]
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
     note = OWN_PYTHON if own and own in body else ""
-    return HEAD.replace("{file}", file) + _guessed(kind, talks) + note + body + HINTS + _servers(links or {}, spec)
+    return (
+        HEAD.replace("{file}", file)
+        + _guessed(kind, talks)
+        + note
+        + body
+        + HINTS
+        + _servers(links or {}, spec)
+        + _in_text(calls or {})
+    )
 
 
 def _started(
@@ -172,6 +189,12 @@ def _servers(links: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     told = {name: {**link, "env": own[name]} for name, link in links.items()}
     line = yaml.safe_dump(told, sort_keys=False, default_flow_style=True, width=inf).strip()
     return LINKS.replace("{links}", line) if told else ""
+
+
+def _in_text(calls: Mapping[str, object]) -> str:
+    """The keys for tool calls in text, as a comment: the name of its own tool is not known."""
+    lines = (f"# {key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in calls.items())
+    return CALLS + "".join(lines) if calls else ""
 
 
 def _function(file: str, place: str) -> str:
