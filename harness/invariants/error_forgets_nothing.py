@@ -13,10 +13,12 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 
 BEGINS_ANEW = re.compile(
-    r"\b(re-?set|new|fresh|clear(ed|ing)?|start(ed|ing)? over|lost|damaged|corrupt(ed)?|forg[eo]t\w*|no longer)\b",
+    r"\b(re-?set|new|fresh|clear(ed|ing)?|(re)?start(ed|ing)?|lost|damaged|corrupt(ed)?|forg[eo]t\w*|no longer|histor\w*"
+    r"|conversa\w*|from scratch|anew|discard\w*|dropped|trimmed|memor\w*)\b"
+    r"|[^\x00-\x7f\u2010-\u2027\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]",
     re.IGNORECASE,
 )
-"""Words by which a user may read that the conversation begins anew."""
+"""Words by which a user may read that the conversation begins anew; those of another language may say it too."""
 
 
 @invariant("error_forgets_nothing")

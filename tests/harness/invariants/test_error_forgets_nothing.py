@@ -41,7 +41,14 @@ def test_what_the_provider_did_not_accept_may_end_the_conversation(status: int):
 
 
 @pytest.mark.parametrize(
-    "says", ["Error: I have reset our conversation.", "Error. A new chat begins.", "Error: the session was damaged"]
+    "says",
+    [
+        "Error: I have reset our conversation.",
+        "Error. A new chat begins.",
+        "Error: the session was damaged",
+        "Error: se reinició la sesión",
+        "错误:会话已重置",
+    ],
 )
 def test_an_agent_may_begin_anew_and_say_so(says: str):
     """Its user knows that nothing is known."""
@@ -74,3 +81,8 @@ def test_a_summary_may_have_been_made():
     tell.reply(tell.ask(1, background="summary"), "They spoke of owls.")
     tell.reply(tell.ask(1, sees=(3,), replies=(3,)), f"Done {tell.nonce}")
     assert check("error_forgets_nothing", tell.end().seal()).status in ("pass", "nothing")
+
+
+def test_a_sign_before_an_error_is_no_word_of_another_language():
+    """Many agents print one."""
+    assert _next(_failing_in_its_second_turn(says="❌ Error — the model did not answer… 🚨")) == "fail"
