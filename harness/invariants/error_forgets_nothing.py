@@ -13,8 +13,8 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 
 BEGINS_ANEW = re.compile(
-    r"\b(re-?set|new|fresh|clear(ed|ing)?|(re)?start(ed|ing)?|lost|damaged|corrupt(ed)?|forg[eo]t\w*|no longer|histor\w*"
-    r"|conversa\w*|from scratch|anew|discard\w*|dropped|trimmed|memor\w*)\b"
+    r"\b(re-?set|new|fresh|clear(ed|ing)?|(re)?start(ed|ing)?|lost|damaged|corrupt(ed)?|forg[eo]t\w*|no longer"
+    r"|histor\w*|conversa\w*|from scratch|anew|discard\w*|dropped|trimmed|memor\w*)\b"
     r"|[^\x00-\x7f\u2010-\u2027\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]",
     re.IGNORECASE,
 )
