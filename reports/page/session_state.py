@@ -54,7 +54,7 @@ def session_state(path: Path) -> SessionState | None:
     if not records:
         return None
     calls, named = _ids(records)
-    sums = _sums(records) if path.suffix == ".jsonl" else {}
+    sums = _sums(records) if path.suffix == ".jsonl" and isinstance(records[0], dict) else {}
     blank = sum(all(it[name] == 0 for name in sums) for it in records) if sums else 0
     return SessionState(
         len(records),
@@ -97,7 +97,8 @@ def _ids(records: list[Any]) -> tuple[dict[str, None], set[str]]:
     while waiting:
         it, listed = waiting.pop()
         if isinstance(it, dict):
-            own = next((key for key in _IDS if it.get(key)), "") if listed or it.get("type") in _CALL_TYPES else ""
+            known = listed or str(it.get("type")) in _CALL_TYPES  # a JSON Schema may have a property `type`
+            own = next((key for key in _IDS if it.get(key)), "") if known else ""
             if own:
                 calls[str(it[own])] = None
             waiting += [(value, key in _CALL_LISTS) for key, value in reversed(it.items()) if key != own]
