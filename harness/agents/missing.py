@@ -4,7 +4,7 @@ import ast
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from wedgehog.harness.agents.command_lines import command_lines, filled, search_
 from wedgehog.harness.agents.opening import missing_package
 from wedgehog.harness.agents.python_probe import imports
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
-from wedgehog.harness.agents.templates import written_in
+from wedgehog.harness.agents.spec_checks import lost_message
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports
 from wedgehog.harness.scenario import document
 from wedgehog.harness.scenario.mistake import Mistake
@@ -67,18 +67,7 @@ def _missing(spec: AgentSpec) -> Iterator[tuple[str, str]]:
         yield from ((key, says) for says in _gone(words, spec, new=new))
     if spec.callable and spec.python is None:
         yield from (("callable", says) for says in _lacking(spec.callable, spec))
-    for key, sent in _first_message(spec).items():
-        if all(name != "message" for _, name in written_in(sent)):
-            yield key, "the user's message does not reach the agent: write {message} where it takes it"
-
-
-def _first_message(spec: AgentSpec) -> Mapping[str, object]:
-    """By its key, what is sent with the first message; other kinds of agents take it by their protocol."""
-    if spec.command:
-        return {"command": spec.command}
-    if spec.http:
-        return {"http": (spec.http.url, spec.http.headers, spec.http.body)}
-    return {"lines: send": spec.lines.send} if spec.lines else {}
+    yield from ((": ".join(map(str, place)), says) for place, says in lost_message(spec))
 
 
 def _gone(words: Sequence[str], spec: AgentSpec, *, new: bool) -> Iterator[str]:

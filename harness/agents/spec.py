@@ -14,13 +14,14 @@ from pydantic import PrivateAttr, model_validator
 
 from wedgehog.harness.agents.runtime_install import as_version, place_of
 from wedgehog.harness.agents.sources import OutputSource
-from wedgehog.harness.agents.spec_checks import contradictions, template_names
+from wedgehog.harness.agents.spec_checks import contradictions, lost_message, template_names
 from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys, AgentKind
 from wedgehog.harness.agents.templates import expand, written_in
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario import document
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.mistake import BadValuesError, Mistake
+from wedgehog.harness.scenario.readable import found_in
 
 
 class AgentSpec(AgentKeys):
@@ -142,7 +143,12 @@ def _between_keys(found: document.Document) -> list[Mistake]:
     """What does not fit together beside mistakes of single values."""
     _, wrong = found.checked(AgentKeys)
     keys = found.readable(AgentKeys, wrong, {"name": "unnamed", "wire": "openai-chat"})
-    return [] if keys is None else [Mistake(place, said) for place, said in contradictions(keys)]
+    if keys is None:
+        return []
+    problems = [*contradictions(keys)]
+    said = {place[0] for place, _ in problems if place}  # a key with another mistake may mean {message} there
+    problems += [(place, says) for place, says in found_in(keys, [lost_message]) if place[0] not in said]
+    return [Mistake(place, says) for place, says in problems]
 
 
 def variants(spec: AgentSpec) -> list[AgentSpec]:

@@ -193,6 +193,21 @@ def _workdir(spec: AgentKeys) -> Iterator[_Problem]:
         yield ("workdir",), "expected a path, absolute or with {here}"
 
 
+def lost_message(spec: AgentKeys) -> Iterator[_Problem]:
+    """Where the first message is sent without the user's words; some kinds of agents take them by their protocol."""
+    place, sent = _first_message(spec)
+    if place and all(name != "message" for _, name in written_in(sent)):
+        yield place, "the user's message does not reach the agent: write {message} where it takes it"
+
+
+def _first_message(spec: AgentKeys) -> tuple[tuple[str | int, ...], object]:
+    if spec.command:
+        return ("command",), spec.command
+    if spec.http:
+        return ("http",), (spec.http.url, spec.http.headers, spec.http.body)
+    return (("lines", "send"), spec.lines.send) if spec.lines else ((), None)
+
+
 _OF_ITS_KIND = (_misplaced, _simulated, _answers)
 """Checks that need to know which kind of agent it is."""
 _CHECKS = (

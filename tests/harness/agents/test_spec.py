@@ -50,10 +50,15 @@ def loaded(tmp_path: Path, text: str):
     return load_spec(tmp_path / "a.yaml")
 
 
-def complaint(tmp_path: Path, text: str) -> str:
+NO_MESSAGE = "the user's message does not reach the agent"
+
+
+def complaint(tmp_path: Path, text: str, *, without_message: bool = True) -> str:
+    """What is said of a spec; most have no {message}, which would be a mistake of its own."""
     with pytest.raises(BadFileError) as caught:
         loaded(tmp_path, text)
-    return str(caught.value).replace(f"{tmp_path}/", "")
+    lines = str(caught.value).replace(f"{tmp_path}/", "").splitlines()
+    return "\n".join(line for line in lines if not (without_message and NO_MESSAGE in line))
 
 
 def test_every_documented_key_is_read(tmp_path: Path):
@@ -167,6 +172,9 @@ def test_all_mistakes_of_a_spec_are_told_at_once(tmp_path: Path):
         "a.yaml:6: unknown template '{hme}'",
         "a.yaml:7: unknown key 'turns_s'",
     ]
+    lines = complaint(tmp_path, HEAD + "command: [x]\nabort: SIGFOO\n", without_message=False).splitlines()
+    assert lines[0] == f"a.yaml:3: {NO_MESSAGE}: write {{message}} where it takes it"
+    assert lines[1].startswith("a.yaml:4: 'abort': expected") and len(lines) == 2
     said = complaint(tmp_path, HEAD + "callable: a:b\nresume: ['{mesage}']\nanswer: stderr\n").splitlines()
     assert [line.split(" ", 1)[0] for line in said] == ["a.yaml:4:", "a.yaml:4:", "a.yaml:5:"]
     assert "'resume' goes with 'command'" in said[0] and "'{mesage}'" in said[1]
