@@ -19,7 +19,7 @@ class Compacting(Agent):
     goes_on = False
     said_instead = ()
 
-    async def run(self, talk, sub=False):
+    async def run(self, talk, depth=0):
         words = ""
         for _ in range(ROUNDS):
             while self.used > MOST_TOKENS:
@@ -27,7 +27,7 @@ class Compacting(Agent):
                 self.used = self.used if self.bug == "keeps the old count" else 0
             words, calls = await self._asked_within(talk)
             if calls:
-                talk.add_results(await self._results(calls))
+                talk.add_results(await self._results(calls, depth))
             elif self.used > MOST_TOKENS and self.goes_on:
                 await self._shorter(talk)
                 talk.add_user("Continue if there is more to do.")
@@ -98,7 +98,7 @@ class KeepsTheEnd(Compacting):
 class BeforeTheMessage(Compacting):
     """Looks at the length once, before it takes the next message."""
 
-    async def run(self, talk, sub=False):
+    async def run(self, talk, depth=0):
         if self.used > MOST_TOKENS:
             await self._shorter(talk)
         self.used = 0
@@ -106,7 +106,7 @@ class BeforeTheMessage(Compacting):
             words, calls = await self._asked_within(talk)
             if not calls:
                 return words
-            talk.add_results(await self._results(calls))
+            talk.add_results(await self._results(calls, depth))
         raise ModelError("Error: stopped at the limit of tool rounds")
 
 

@@ -18,7 +18,7 @@ from wedgehog.harness.scenario.document import BadFileError
         ('tools: stdio\ncommand: [x, "{tool_url}"]\n', "{tool_url} has a value only with `tools: http`"),
         ('command: [x, "{tool_url}", "{message}"]\n', "{tool_url} has a value only with `tools: http`"),
         ('tools: http\ncommand: [x, "{tool_url}", "{tool_command}"]\n', "{tool_command} has a value only with"),
-        ('tools: mcp\ncommand: [x, "{tool_url}"]\n', "expected 'http' or 'stdio', found 'mcp'"),
+        ('tools: mcp\ncommand: [x, "{tool_url}", "{message}"]\n', "expected 'http' or 'stdio', found 'mcp'"),
     ],
 )
 def test_the_way_and_its_template_go_together(tmp_path: Path, rest: str, said: str):

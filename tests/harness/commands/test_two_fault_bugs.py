@@ -17,6 +17,7 @@ AGENTS = Path(__file__).parent / "two_faults"
     [
         ("part_kept", "anthropic", 70, "truncation_noticed"),
         ("call_stored", "anthropic", 60, "tool_call_pairing"),
+        ("abort_stored", "openai-chat", 60, "tool_call_pairing"),
         ("result_dropped", "openai-chat", 45, "tool_call_pairing"),
     ],
 )

@@ -53,7 +53,7 @@ def test_what_breaks_the_rule_is_refused_and_what_keeps_it_is_answered(
 def test_where_thoughts_are_demanded_each_tool_call_comes_with_some_and_words_alone_without():
     """Else no agent could send them back."""
     fault = parse_fault({"demands": "thoughts"})
-    assert isinstance(fault, ReplyFault) and fault.needs == ("shown_thoughts",)
+    assert isinstance(fault, ReplyFault) and fault.needs == ("shown_thoughts", "calls")
     context = Context(event=None, request_bytes=0, now=datetime(2026, 1, 1, tzinfo=UTC))
     call, thought = ToolCall("bash", {"command": "ls"}), Thinking("I should look.")
     for items, first in (((call,), Thinking("I think about it.")), ((thought, call), thought)):

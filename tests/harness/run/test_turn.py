@@ -210,8 +210,8 @@ async def test_a_turn_is_stopped_once_one_step_is_surely_paid_too_often(manual_c
         rig.paid(call, **of)
     rig.request(call=6)
     assert await _goes_on(rig, manual_clock)
-    rig.paid(7)
     await manual_clock.advance(1)
+    rig.paid(7)  # from now on the player may look at any moment
     await playing
     assert rig.session.told[1:] == ["end_turn"]
     assert [(it.too_many, it.bound_s) for it in rig.history.of(DeadlineHit)] == [("3 paid calls of one step", 2.0)]
