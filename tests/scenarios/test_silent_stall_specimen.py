@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
 import pytest
 
 SPECIMEN = Path(__file__).parents[2] / "scenarios/incidents/silent-stall/specimen.py"
@@ -360,6 +361,8 @@ async def test_an_abort_keeps_the_conversation(phone: Phone, fake: Fake):
     fake.replies += [says(text("never"), send=announce)]
     process = await phone.start("hi", "retry-network-errors", time_scale=1)  # its timer must not fire before the signal
     await asyncio.wait_for(asked.wait(), 30)
+    while psutil.Process(process.pid).status() != psutil.STATUS_SLEEPING:
+        await asyncio.sleep(0.01)  # Python drops a KeyboardInterrupt that it raises in a callback, as of an import
     process.send_signal(signal.SIGINT)
     _, err = await asyncio.wait_for(process.communicate(), 30)
     assert (process.returncode, err.decode().strip()) == (130, "Aborted")
