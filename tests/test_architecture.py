@@ -49,6 +49,7 @@ VALUES = {
         "script.position",
         "script.side_conversations",
         "script.conversations",
+        "script.results_in_text",
         "script.roles",
         "script.schema_values",
         "script.turns",

@@ -17,7 +17,7 @@ ALL_ARGUMENTS = "args"
 """The placeholder of all arguments, as a JSON object."""
 _PLACE = re.compile(r"\{([A-Za-z_]\w*)\}")
 _ROLES = {SHELL: "command", FETCH: "url", SUBAGENT_TOOL: "prompt"}
-"""What `{args}` of these tools has."""
+"""The argument of each of these tools in `{args}`."""
 _LONGEST_ESCAPE = 6
 
 
@@ -79,17 +79,18 @@ def _text(template: str, words: str, call: ToolCall) -> Text:
         name, said = found[1], said + template[at : found.start()]
         if name != WORDS and last == "":
             return Text(said, span=span)
-        quoted = said.endswith('"') and template[found.end() :].startswith('"')
-        value = {WORDS: words, ALL_ARGUMENTS: args}.get(name, args.get(name, ""))
-        at, begins, said = found.end(), len(said), said + _value(value, quoted=quoted)
+        at, begins, value = found.end(), len(said), {WORDS: words, ALL_ARGUMENTS: args}.get(name, args.get(name, ""))
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        said += in_quotes(text, said, template[at:])
         span = (begins, len(said)) if name == WORDS else span
         if last is not None and name in (last, ALL_ARGUMENTS):
             return Text(said, span=span)
     return Text(said + template[at:], span=span)
 
 
-def _value(value: object, *, quoted: bool) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def in_quotes(text: str, before: str, behind: str) -> str:
+    """The text as it stands between two others: as in JSON if these put it into double quotes."""
+    quoted = before.endswith('"') and behind.startswith('"')
     return json.dumps(text, ensure_ascii=False)[1:-1] if quoted else text
 
 

@@ -13,7 +13,7 @@ is found also if an agent rewrites ids, or sends it as text.
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
@@ -122,11 +122,11 @@ class Positions:
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
         results = self._results(turn, own, conversation)
-        traces = replace(self._traces(turn, conversation, bool(results)), compacts=self._asks_to_compact(own))
+        traces = self._traces(turn, conversation, bool(results), self._asks_to_compact(own))
         side = self._side(conversation, traces)
         if side is not None:
             return self._beside(side, turn, conversation)
-        background = self._background(conversation, own)
+        background = self._background(conversation, own, traces)
         if background and self.under_way_with(turn) and not self.is_open(turn):
             turn, own = self.under_way_with(turn), ()  # It quotes an ended turn, and belongs to this one.
             results = self._results(turn, own, conversation)
@@ -158,13 +158,13 @@ class Positions:
         attempt = self.sides.attempt(side, step)
         return CallPosition(turn, step, attempt, side.name, self._turns_seen(conversation), side)
 
-    def _traces(self, turn: int, conversation: Conversation, results: bool) -> Traces:
+    def _traces(self, turn: int, conversation: Conversation, results: bool, compacts: bool) -> Traces:
         """What the request shows of the main conversation."""
         marker = self._markers.get(turn, "")
         marked = any(marker in message.text.lower() for message in conversation.messages if message.role == "user")
         asked = QuotedMessage(marker, self._words.get(turn, "")) if marker and marked else None
         fits = self.shape is None or self.shape.fits(conversation)
-        return Traces(turn, asked, results, fits)
+        return Traces(turn, asked, results, fits, compacts)
 
     def read(self, conversation: Conversation) -> Conversation:
         """The request with the results of tools that stand in its text."""
@@ -228,11 +228,11 @@ class Positions:
         """Whether messages carry a result that is known, of any turn."""
         return any(self.token_of(result) for message in own for result in message.tool_results)
 
-    def _background(self, conversation: Conversation, own: tuple[Message, ...]) -> str:
+    def _background(self, conversation: Conversation, own: tuple[Message, ...], traces: Traces) -> str:
         if self.shape is None:
             return ""
-        if self.shape.fits(conversation):
-            return "compact" if self._asks_to_compact(own) else ""
+        if traces.fits:
+            return "compact" if traces.compacts else ""
         last = conversation.messages[-1] if conversation.messages else None
         if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
             return ""
@@ -241,10 +241,7 @@ class Positions:
     def _told(self, own: tuple[Message, ...]) -> str:
         """The last message, if the agent tells it to the model: it is of the user and holds no marker."""
         last = own[-1] if own else None
-        if last is None or last.role != "user":
-            return ""
-        text = last.text.lower()
-        return "" if any(marker in text for marker in self._markers.values()) else last.text
+        return last.text if last is not None and last.role == "user" and not self._is_of_user(last) else ""
 
     def _asks_to_compact(self, own: tuple[Message, ...]) -> bool:
         """Whether a call with the main shape tells the model to sum up the conversation, in its last message.
@@ -262,9 +259,9 @@ class Positions:
 
     def is_at_limit(self, conversation: Conversation) -> bool:
         """Whether an agent tells the model, in a message of its own, that it may do no more."""
-        told = [message for message in conversation.messages if message.role == "user"]
-        last = conversation.messages[-1:] == tuple(told[-1:]) and len(told) > 1 and self._told(tuple(told))
-        return bool(last and AT_LIMIT.search(last) and self._find(last) is None)
+        told = self._told(conversation.messages)
+        alone = sum(message.role == "user" for message in conversation.messages) < 2
+        return not alone and AT_LIMIT.search(told) is not None and self._find(told) is None
 
     def _last_words(self, conversation: Conversation, own: tuple[Message, ...]) -> bool:
         """Whether an agent at its limit asks without tools: the system text and the turn's results are still there."""

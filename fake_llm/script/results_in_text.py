@@ -1,19 +1,20 @@
 """The results of tool calls that a model wrote in its text: what an agent put behind each of these calls.
 
-A call is known by its scripted command, which the agent sends back with the model's text. Behind it in the same text,
-or in the messages after the model's, stands what the agent says of its result ("Observation: …").
+A call is known by its scripted command, which the agent sends back with the model's text. The result follows the call,
+in the same text or in the messages after the model's ("Observation: …").
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
 
-_BEGINS = re.compile(r"printf '(\d+)\.(\d+)\.(\d+) started")
-_ENDS = re.compile(r"\(exit (?:\$wedgehog_status|0)\)")
-"""How a scripted command begins and ends, in a line of text or of JSON."""
+COMMAND_BEGINS = re.compile(r"printf '(\d+\.\d+\.\d+) started")
+"""How most scripted commands begin, in a line of text or of JSON, with the number of their call (`turn.step.call`)."""
+_COMMAND_ENDS = re.compile(r"\(exit (?:\$wedgehog_status|0)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class ResultFrame:
         return cls(before, behind) if max(len(before), len(behind)) <= _LONGEST_FRAME else None
 
     def without(self, result: str) -> str:
-        """What stands in it."""
+        """What stands inside the frame."""
         return result.strip().removeprefix(self.before).removesuffix(self.behind).strip()
 
 
@@ -74,7 +75,7 @@ class ResultsInText:
         `token` gives the token of a call's number (`turn.step.call`); `is_of_user` is true of a message that the agent
         got from its user: it is no result.
         """
-        if conversation.tools or not any(map(_BEGINS.search, (it.text for it in conversation.messages))):
+        if conversation.tools or not any(map(COMMAND_BEGINS.search, (it.text for it in conversation.messages))):
             return conversation
         messages: list[Message] = []
         for index, message in enumerate(conversation.messages):
@@ -89,14 +90,14 @@ class ResultsInText:
 
     def _echoes(self, message: Message) -> Iterator[_Echo]:
         """The scripted calls in a text, in order; each has the text up to the next one behind it."""
-        begins = [*_BEGINS.finditer(message.text)]
+        begins = [*COMMAND_BEGINS.finditer(message.text)]
         for index, found in enumerate(begins):
             following = begins[index + 1] if index + 1 < len(begins) else None
             until = following.start() if following else len(message.text)
-            ended = _ENDS.search(message.text, found.end(), until)
+            ended = _COMMAND_ENDS.search(message.text, found.end(), until)
             end = ended.end() if ended else until
             behind = self._without_template(message.text[end:until], followed=following is not None)
-            yield _Echo(".".join(found.groups()), message.text[found.start() : end], behind)
+            yield _Echo(found[1], message.text[found.start() : end], behind)
 
     def _without_template(self, text: str, *, followed: bool) -> str:
         """What stands between two calls, without the ends of their templates."""
@@ -113,12 +114,8 @@ class ResultsInText:
 
 
 def _until_the_model_speaks(messages: tuple[Message, ...], is_of_user: Callable[[Message], bool]) -> str:
-    texts = []
-    for message in messages:
-        if message.role == "assistant" or is_of_user(message):
-            break
-        texts.append(message.text)
-    return "\n".join(texts)
+    told = takewhile(lambda message: message.role != "assistant" and not is_of_user(message), messages)
+    return "\n".join(message.text for message in told)
 
 
 def _round(echo: _Echo, result: str, token: str) -> list[Message]:

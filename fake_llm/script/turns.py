@@ -1,13 +1,12 @@
 """A script by position: the model's answer depends on turn and step, never on a count of requests."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation, ToolSpec
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
-from wedgehog.fake_llm.script.calls_in_text import CallsInText
+from wedgehog.fake_llm.script.calls_in_text import CallsInText, in_quotes
 from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.roles import (
     FETCH,
@@ -117,7 +116,7 @@ class TurnScript:
         return structured(Reply((Text(words),)), conversation, chosen=chosen)
 
     def beside(self, place: CallPosition, conversation: Conversation) -> Reply:
-        """The reply in a side conversation: its script's, with calls that it offers only; beyond it a few words."""
+        """The scripted reply in a side conversation, or last words if it lacks a tool; after the script a few words."""
         replies = self.conversations.get(place.side.name, ()) if place.side is not None else ()
         if place.step <= len(replies):
             reply, tools = replies[place.step - 1], self.tools(conversation)
@@ -200,8 +199,7 @@ def _within(template: str, words: str, reply: Reply) -> Reply:
     if template == "{answer}":
         return reply
     before, _, after = template.partition("{answer}")
-    quoted = before.endswith('"') and after.startswith('"')
-    said = json.dumps(words, ensure_ascii=False)[1:-1] if quoted else words
+    said = in_quotes(words, before, after)
     pace_ms = next(item.pace_ms for item in reply.items if isinstance(item, Text))
     text = Text(before + said + after, pace_ms, span=(len(before), len(before) + len(said)))
     return replace(reply, items=(*(item for item in reply.items if not isinstance(item, Text)), text))
@@ -212,7 +210,7 @@ CLOSING = Text("That is all. {nonce}")
 
 
 def offers(tools: Sequence[ToolSpec], reply: Reply) -> bool:
-    """Whether these tools are all that the reply calls."""
+    """Whether the reply calls only these tools."""
     called = [item.name for item in reply.items if isinstance(item, ToolCall)]
     found = [find_shell(tools) if it == SHELL else find_named(tools, it) for it in called]
     return None not in found
@@ -225,7 +223,7 @@ def within_tools(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
 
 
 def _offers_roles(tools: Sequence[ToolSpec], reply: Reply) -> bool:
-    """Whether there are the shell and the subagent that the reply calls, and any tool if it calls one."""
+    """Whether these tools have the shell and the subagent tool that the reply calls, and any tool if it calls one."""
     called = {item.name for item in reply.items if isinstance(item, ToolCall)}
     shell = SHELL not in called or find_shell(tools) is not None
     subagent = SUBAGENT_TOOL not in called or find_subagent(tools) is not None

@@ -29,11 +29,11 @@ class AgentError(Exception):
 
 
 MOST_WAIT_S = 10.0
-"""Silence ends a turn at the latest so much later: a busy machine must not keep it open."""
+"""Waits for a processor make the silence that ends a turn longer by at most this time."""
 
 
 def no_wait(since_s: float) -> float:
-    """Where waits for a processor are not counted."""
+    """No time, for a run that does not measure how long it waits for a processor."""
     return 0.0
 
 

@@ -19,7 +19,7 @@ _WANTS_A_LINE: Final = "EOFError"
 
 
 def other_kind(agent: AgentSpec, history: History) -> str:
-    """The kind that may fit a command that made no request and does not say why; empty if nothing speaks for one."""
+    """Which other kind of agent a command without a request may be, as a hint; empty if its output shows none."""
     ended = history.first(TurnEnded)
     if agent.kind != "command" or history.calls or ended is None:
         return ""

@@ -44,12 +44,8 @@ def error_forgets_nothing(history: History) -> Iterator[Verdict]:
 
 def _answered_before(history: History, failed: Turn) -> Turn | None:
     """The latest turn of its session that was answered before this one."""
-    before = (it for it in history.turns if it.number < failed.number and it.session == failed.session)
-    return max((it for it in before if outcome_of(it, history).kind == "answered"), key=_number, default=None)
-
-
-def _number(turn: Turn) -> int:
-    return turn.number
+    before = [it for it in history.turns if it.number < failed.number and it.session == failed.session]
+    return next((it for it in reversed(before) if outcome_of(it, history).kind == "answered"), None)
 
 
 def _may_be_judged(history: History, failed: Turn, turn: Turn) -> bool:

@@ -1,4 +1,4 @@
-"""A subagent that brought no word is no empty success for its parent."""
+"""The failure of a subagent reaches the model of its parent."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from wedgehog.harness.record.views import Call, Turn
 
 @dataclass(frozen=True, slots=True)
 class SilentSubagent:
-    """A subagent whose last call brought it no word, and what its parent sends as the results of its reply."""
+    """A subagent whose last call gave it no text, and the results that its parent sends."""
 
     side: SideCalls
     following: RequestArrived
@@ -26,7 +26,7 @@ class SilentSubagent:
 
     @property
     def answered(self) -> bool:
-        """Whether its last call was answered, by a reply that says nothing."""
+        """Whether its last call was answered by a reply without text."""
         return self.side.calls[-1].ok
 
     @property

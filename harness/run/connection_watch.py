@@ -13,9 +13,9 @@ from wedgehog.harness.run.meanwhile import Meanwhile
 
 LOOK_EVERY_S = 0.2
 ASKED = 2
-"""A socket that in so many looks was no process's of the agent belongs to another program, which may keep it for long.
+"""After so many looks in which no process of the agent held a socket, it belongs to another program.
 
-One look can miss a process that is just being forked.
+One look can miss a process that is being forked.
 """
 PROC = Path("/proc")
 
@@ -39,7 +39,7 @@ class ConnectionWatch(Meanwhile):
         self._pids, self._pause = pids, pause
         self._others: dict[str, None] = {}
         self._asked: Counter[int] = Counter()
-        """By inode, in how many looks an open socket was no process's of the agent. Closed ones are forgotten."""
+        """By inode of an open socket, the number of looks in which no process of the agent held it."""
         self._looks = 0
 
     @property

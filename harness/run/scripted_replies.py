@@ -119,12 +119,12 @@ class ScriptedReplies:
                 last = expand(spoken(altered), {"nonce": self.script.nonce_of(call)})
                 self.replies[call] = SentReply(said, (), needed, last)
                 return answer
-            in_text = bool(calls) and not _calls(answer)
-            if not in_text:
-                calls = _calls(said)
-            offers = _offers(calls, whole=not in_text or said is rest)
-            self.replies[call] = SentReply(said, offers, needed, in_text=tuple(calls) if in_text else ())
-            for item in calls:
+            in_text = () if _calls(answer) else tuple(calls)
+            offered = in_text or _calls(said)
+            self.replies[call] = SentReply(
+                said, _offers(offered, whole=not in_text or said is rest), needed, in_text=in_text
+            )
+            for item in offered:
                 self._offer(item, place, conversation)
         return answer
 

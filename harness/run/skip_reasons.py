@@ -114,7 +114,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
     reasons = {
         **_why_without_host(scenario, spec, control),
         f"the agent advertises no tool {', '.join(missing)}": bool(missing),
-        "the model writes its tool calls in text, and the fault is one of the wire's own (calls_in_text)": (
+        "the model writes its tool calls in text, and the fault changes tool calls of the wire (calls_in_text)": (
             bool(spec.calls_in_text) and ("calls" in needs or scenario.breaks_arguments)
         ),
         "the model writes its tool calls in text, one in a reply (calls_in_text)": (

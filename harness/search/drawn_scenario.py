@@ -145,11 +145,11 @@ class TurnDrawer:
 
     def _tools(self, cells: Sequence[Cell], *, timed: bool) -> Tools:
         """With `timed` each call reports its begin and end, as those of the shell and of our host do."""
-        slow_s = self._capabilities.slow_s if self._waits_for_nothing else min(SLOW_S, self._capabilities.slow_s)
-        slow_s = round(slow_s / self._capabilities.time_scale, 2)
-        if any(cell.link == HOST for cell in cells):
-            return Tools(False, {}, True, slow_s, self._capabilities.one_call)
         can = self._capabilities
+        slow_s = can.slow_s if self._waits_for_nothing else min(SLOW_S, can.slow_s)
+        slow_s = round(slow_s / can.time_scale, 2)
+        if any(cell.link == HOST for cell in cells):
+            return Tools(False, {}, True, slow_s, can.one_call)
         return Tools(can.shell, {} if timed else can.tools, can.host, slow_s, can.one_call)
 
     @property

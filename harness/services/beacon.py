@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
+from wedgehog.fake_llm.script.results_in_text import COMMAND_BEGINS
 from wedgehog.fake_llm.script.roles import SILENT_COMMANDS
 from wedgehog.harness.record.clock import Clock
 
@@ -85,16 +86,16 @@ def dotted(token: str) -> str:
 def tokens_in(text: str) -> tuple[str, ...]:
     """Return `turn.step.call` of each tool call whose token or id stands in a text, or the beginning of its command.
 
+    A title often shows no more of a command.
+
     >>> tokens_in('{"toolCallId": "wqbcd1x2x1a1", "title": "printf wqbcd1x2x1"}')
     ('1.2.1',)
     >>> tokens_in("printf '1.2.1 started")
     ('1.2.1',)
     """
-    return tuple(dict.fromkeys([*map(dotted, _TOKEN.findall(text)), *_STARTS.findall(text)]))
+    return tuple(dict.fromkeys([*map(dotted, _TOKEN.findall(text)), *COMMAND_BEGINS.findall(text)]))
 
 
-_STARTS = re.compile(r"printf '(\d+\.\d+\.\d+) started")
-"""What `wrapped` puts before most commands; a title often shows no more of one."""
 _TOKEN = re.compile(r"(?<![0-9A-Za-z])w[a-z]{4}\d+x\d+x\d+")
 
 

@@ -88,6 +88,7 @@ def test_an_agent_at_its_limit_gets_words(positions: Positions):
     assert positions.is_at_limit(talk(ASKED, model(FIRST), Message("user", "ok"), model(SECOND), last))
     assert not positions.is_at_limit(talk(ASKED, model(FIRST), Message("user", "ok wbcdf1x1x1, a final answer")))
     assert not positions.is_at_limit(talk(Message("user", "mk1q go. Give your final answer by the word Final.")))
+    assert not positions.is_at_limit(talk(Message("user", "Look around, and give your final answer.")))
 
 
 OUTPUT = re.compile(r"hello\s+wbcdf2x1x1")

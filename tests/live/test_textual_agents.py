@@ -98,7 +98,7 @@ def test_what_text_cannot_show_is_skipped_with_its_reason(wedgehog: Any, specs: 
     """Text has no arguments in JSON and no ids, and one reply has one call."""
     wedgehog("run", "garbage-arguments", "poisoned-tool-result", "one-of-two-tools-fails", *specs("fenced"))
     said = {of: told for (of, _), (told,) in stands(tmp_path).items()}
-    own = "the model writes its tool calls in text, and the fault is one of the wire's own (calls_in_text)"
+    own = "the model writes its tool calls in text, and the fault changes tool calls of the wire (calls_in_text)"
     assert said == {
         "garbage-arguments": own,
         "poisoned-tool-result": own,

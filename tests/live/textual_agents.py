@@ -32,6 +32,7 @@ class Agent:
     """What the three share: a session in a file, a model with retries, a shell with a deadline."""
 
     repair = "I could not read that. Use the format."
+    call = last_words = re.compile("(?!)")
 
     def __init__(self, folder, url):
         self.file, self.url = Path(folder) / "session.json", url
@@ -54,6 +55,14 @@ class Agent:
             command = self.command(text)
             self.result(text, await self.run(command) if command is not None else self.repair)
         raise ModelError("stopped after its limit of 12 rounds")
+
+    def command(self, text):
+        found = self.call.search(text)
+        return found and found[1]
+
+    def final(self, text):
+        found = self.last_words.search(text)
+        return found and found[1]
 
     async def asked(self):
         wrong = ""
@@ -111,6 +120,9 @@ class Agent:
 class Scratchpad(Agent):
     """One prompt, in which the calls and their results of the turn stand."""
 
+    call = re.compile(r"Action: *shell\nAction Input: *(.*)")
+    last_words = re.compile(r"Final Answer: *(.*)", re.DOTALL)
+
     def begin(self, message):
         self.asks, self.pad = message, ""
 
@@ -118,14 +130,6 @@ class Scratchpad(Agent):
         before = "".join(f"Question: {asked}\nFinal Answer: {words}\n" for asked, words in self.said)
         prompt = f"Use: Thought, Action, Action Input.\n{before}Question: {self.asks}\n{self.pad}"
         return [{"role": "user", "content": prompt}]
-
-    def final(self, text):
-        found = re.search(r"Final Answer: *(.*)", text, re.DOTALL)
-        return found and found[1]
-
-    def command(self, text):
-        found = re.search(r"Action: *shell\nAction Input: *(.*)", text)
-        return found and found[1]
 
     def result(self, text, result):
         self.pad += f"{text}\nObservation: {result}\nThought: "
@@ -158,12 +162,10 @@ class Chat(Agent):
 class Fenced(Chat):
     """A command is a block of bash; a text without one is the answer."""
 
+    call = re.compile(r"```bash\n(.*?)\n```", re.DOTALL)
+
     def final(self, text):
         return None if "```bash" in text else text
-
-    def command(self, text):
-        found = re.search(r"```bash\n(.*?)\n```", text, re.DOTALL)
-        return found and found[1]
 
     def shown(self, result):
         return f"<output>\n{result}\n</output>"
@@ -172,13 +174,8 @@ class Fenced(Chat):
 class Tagged(Chat):
     """A command is an element, and so is the answer."""
 
-    def final(self, text):
-        found = re.search(r"<result>(.*?)</result>", text, re.DOTALL)
-        return found and found[1]
-
-    def command(self, text):
-        found = re.search(r"<command>(.*?)</command>", text, re.DOTALL)
-        return found and found[1]
+    call = re.compile(r"<command>(.*?)</command>", re.DOTALL)
+    last_words = re.compile(r"<result>(.*?)</result>", re.DOTALL)
 
     def shown(self, result):
         return f"[execute_command] Result:\n{result}"

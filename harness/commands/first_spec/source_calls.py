@@ -12,7 +12,7 @@ _FORMS: Final = (
     (re.compile(r"^\s*[`*\"']*Action Input\b", re.MULTILINE), _REACT, _WORDS),
     (re.compile(r"<execute_command>"), _TAGS, _RESULT),
 )
-"""What a prompt with such calls has, and the keys of a spec that write them so."""
+"""A sign of a prompt that asks for such calls, with the templates of a call and of the last words."""
 
 
 def calls_in_text(texts: Iterable[str]) -> dict[str, object]:

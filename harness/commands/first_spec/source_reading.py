@@ -15,6 +15,8 @@ _CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|re
 """What the path has at which a service takes messages."""
 SESSION: Final = re.compile(r"session|conversation|thread|chat_?id|user_?id", re.IGNORECASE)
 """What the name of a session has."""
+VARIABLE_OF: Final = r"(?:\benviron(?:\.get\(|\[)\s*['\"]|\bgetenv\(\s*['\"]|\bprocess\.env(?:\.|\[['\"]))"
+"""What stands before the name of a variable of the environment where Python or Node reads it."""
 KINDS: Final = ("type", "event", "kind", "role", "op", "cmd", "method", "action")
 """The usual names of the key that says what a line is."""
 ERRORS: Final = ("error", "failure", "err", "exception")

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from wedgehog.harness.commands.first_spec.source_compose import published
+from wedgehog.harness.commands.first_spec.source_reading import VARIABLE_OF
 
 
 class _KnownServer(NamedTuple):
@@ -40,16 +41,15 @@ _SERVERS: Final = (
 )
 _NAMES: Final = rf"({'|'.join(it.variables for it in _SERVERS)})\b"
 _VALUE: Final = r"['\"`]([^'\"`\s]*)"
-_ASKED: Final = r"(?:\benviron(?:\.get\(|\[)\s*['\"]|\bgetenv\(\s*['\"]|\bprocess\.env(?:\.|\[['\"]))"
 _READ: Final = re.compile(
-    rf"{_ASKED}{_NAMES}"
+    rf"{VARIABLE_OF}{_NAMES}"
     rf"(?:['\"\])]*\s*(?:,|\|\||\?\?|or\b)\s*{_VALUE})?"
 )
 _TAKEN: Final = re.compile(rf"\b{_NAMES}(?:\s*=\s*{_VALUE})?[^{{}}]*\}}\s*=\s*process\.env\b")
 _FIELD: Final = re.compile(rf"^\s+{_NAMES}\s*:[^=\n]*(?:=\s*{_VALUE})?", re.MULTILINE | re.IGNORECASE)
 _LINE: Final = re.compile(rf"^\s*(?:export\s+)?{_NAMES}\s*=\s*['\"]?([^\s'\"#]*)", re.MULTILINE)
 _APART: Final = re.compile(
-    rf"{_ASKED}({'|'.join(it.names for it in _SERVERS if it.names)})(HOST|PORT)\b"
+    rf"{VARIABLE_OF}({'|'.join(it.names for it in _SERVERS if it.names)})(HOST|PORT)\b"
     rf"(?:['\"\])]*\s*(?:,|\|\||\?\?|or\b)\s*(?:['\"`]([\w.-]*)|(\d+)))?"
 )
 """A variable with the host or the port, and its default."""

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from wedgehog.harness.commands.first_spec.source_reading import VARIABLE_OF
+
 _PLACE: Final = r"(?:[A-Z0-9]+_)*TOKEN_(?:URL|URI|ENDPOINT)"
 _CLIENT: Final = r"(?:[A-Z0-9]+_)*(?:CLIENT_ID|CLIENT_SECRET|REFRESH_TOKEN)"
-_READ: Final = re.compile(
-    rf"(?:\benviron(?:\.get\(|\[)\s*['\"]|\bgetenv\(\s*['\"]|\bprocess\.env(?:\.|\[['\"]))({_PLACE}|{_CLIENT})\b"
-)
+_READ: Final = re.compile(rf"{VARIABLE_OF}({_PLACE}|{_CLIENT})\b")
 _TAKEN: Final = re.compile(r"\{([^{}]*)\}\s*=\s*process\.env\b")
 _NAME: Final = re.compile(rf"\b({_PLACE}|{_CLIENT})\b")
 
@@ -16,7 +16,7 @@ _NAME: Final = re.compile(rf"\b({_PLACE}|{_CLIENT})\b")
 def token_env(texts: Iterable[str]) -> dict[str, str]:
     """The `env` of a spec for a program that asks a token endpoint; empty for one that does not.
 
-    A client's name and secret are free at our endpoint, but a program that reads their variables wants them to be set.
+    Our endpoint accepts any client and any secret, but the program may not start without their variables.
     """
     env: dict[str, str] = {}
     for text in texts:

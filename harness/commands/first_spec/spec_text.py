@@ -79,8 +79,8 @@ LINKS = """\
 
 
 CALLS = """\
-# Its prompt asks the model to write tool calls in its text: take the # away, and write the name of its own tool for
-# `shell` behind `Action:` (docs/agents.md, tool calls in text):
+# Its prompt asks the model to write tool calls in its text: take the # away, and replace the word `shell` in the text
+# by the name of its own tool (docs/agents.md, tool calls in text):
 """
 
 

@@ -1,7 +1,7 @@
 """A provider that is stricter than its wire: it refuses requests which others of the same wire accept."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Literal
@@ -13,6 +13,11 @@ from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 REFUSED = 400
 Rule = Literal["roles", "arguments", "content", "names", "thoughts"]
+_NEEDS: Mapping[Rule, tuple[Need, ...]] = {
+    "thoughts": ("shown_thoughts", "calls"),
+    "arguments": ("calls",),
+    "names": ("calls",),
+}
 _THOUGHT = Thinking("I think about it.")
 
 
@@ -35,12 +40,7 @@ class Demands(ReplyFault):
     @property
     def needs(self) -> tuple[Need, ...]:
         """Three rules are about tool calls; only on one wire thoughts come in a field that other providers lack."""
-        of_rules: dict[Rule, tuple[Need, ...]] = {
-            "thoughts": ("shown_thoughts", "calls"),
-            "arguments": ("calls",),
-            "names": ("calls",),
-        }
-        return of_rules.get(self.rule, ())
+        return _NEEDS.get(self.rule, ())
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A refusal, if the request breaks the rule."""

@@ -1,6 +1,6 @@
 """A provider that refuses every request which still carries one item of the conversation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar, NamedTuple
 
 from wedgehog.fake_llm.conversation import Conversation, Role
@@ -21,7 +21,11 @@ class ConversationItem(NamedTuple):
     tool: str = ""
 
 
-_OF_CALLS = ("tool_call", "tool_result")
+_NEEDS: Mapping[ItemKind, tuple[Need, ...]] = {
+    "thinking": ("thinking",),
+    "tool_call": ("calls",),
+    "tool_result": ("calls",),
+}
 
 
 @fault("poison", family="reply")
@@ -44,8 +48,8 @@ class Poison(ReplyFault):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Reasoning comes back on some wires only; calls and results are items only where they are no text."""
-        return ("thinking",) if self.kind == "thinking" else ("calls",) if self.kind in _OF_CALLS else ()
+        """Reasoning comes back on some wires only; tool calls and results are items only if they are not text."""
+        return _NEEDS.get(self.kind, ())
 
     @property
     def for_some(self) -> bool:

@@ -175,6 +175,8 @@ def test_all_mistakes_of_a_spec_are_told_at_once(tmp_path: Path):
     lines = complaint(tmp_path, HEAD + "command: [x]\nabort: SIGFOO\n", without_message=False).splitlines()
     assert lines[0] == f"a.yaml:3: {NO_MESSAGE}: write {{message}} where it takes it"
     assert lines[1].startswith("a.yaml:4: 'abort': expected") and len(lines) == 2
+    (typo,) = complaint(tmp_path, HEAD + "command: ['{mesage}']\n", without_message=False).splitlines()
+    assert typo.startswith("a.yaml:3: unknown template '{mesage}'")
     said = complaint(tmp_path, HEAD + "callable: a:b\nresume: ['{mesage}']\nanswer: stderr\n").splitlines()
     assert [line.split(" ", 1)[0] for line in said] == ["a.yaml:4:", "a.yaml:4:", "a.yaml:5:"]
     assert "'resume' goes with 'command'" in said[0] and "'{mesage}'" in said[1]
@@ -302,3 +304,16 @@ def test_a_spec_promises_a_session_where_a_message_names_it(tmp_path: Path, word
     path = tmp_path / "a.yaml"
     path.write_text(f"{HEAD}{words}\n")
     assert load_spec(path).says_it_resumes is promised
+
+
+@pytest.mark.parametrize(
+    ("calls", "said"),
+    [
+        ("{shell: run it}", "expected the place of an argument, such as {command} or {args}, found 'run it'"),
+        ("{shell: 'run {line}'}", "expected {command} where the command goes, found 'run {line}'"),
+    ],
+)
+def test_a_call_in_text_holds_its_argument(tmp_path: Path, calls: str, said: str):
+    """Else the agent would run nothing."""
+    assert said in complaint(tmp_path, HEAD + f"command: [x]\ncalls_in_text: {calls}\n")
+    assert loaded(tmp_path, HEAD + "command: [x]\ncalls_in_text: {shell: 'run {args}'}\n").calls_in_text

@@ -329,6 +329,7 @@ def test_one_call_in_a_reply_where_the_model_writes_calls_in_its_text(script: Sc
     control = ControlFacts(True, shell=True, delegates=True, resumes=True, schemas={"shell": schema})
     can = Capabilities.of(spec, control)
     assert ("several tools" in can.scripts) is False
+    assert Capabilities.common([WHOLE, can]).one_call and not Capabilities.common([WHOLE, WHOLE]).one_call
     if script not in can.scripts:
         return
     cell = Cell("status", "llm", "call", "call of a subagent", 1, script)

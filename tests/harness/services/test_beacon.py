@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from wedgehog.fake_llm.conversation import Conversation, Message
+from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.services.beacon import (
     FILE_NAME,
     BeaconFile,
@@ -85,6 +87,14 @@ def test_a_command_in_one_line_means_the_same(tmp_path: Path, shell: str, comman
     ran = sh(line, tmp_path, shell)
     assert (ran.returncode, ran.stdout) == (status, f"{out}{TOKEN}\n"), ran.stderr
     assert (tmp_path / FILE_NAME).read_text().startswith("1.2.3 started")
+
+
+@pytest.mark.parametrize("form", [wrapped, in_one_line])
+@pytest.mark.parametrize("command", ["ls", "echo a; exit 3", "(echo built) & wait", "sleep 1 &"])
+def test_a_command_that_an_agent_sends_back_is_no_output(tmp_path: Path, form: Any, command: str):
+    """It holds the token that it will print."""
+    said = Message("assistant", f"```bash\n{form(command, TOKEN, tmp_path / FILE_NAME)}\n```")
+    assert Positions("wqbcd").tokens_in_text(Conversation("openai-chat", "m", False, (said,))) == ()
 
 
 def test_a_command_of_several_lines_keeps_them(tmp_path: Path):
