@@ -51,12 +51,15 @@ def what_is_missing(spec: AgentSpec) -> str:
     """
     if says := missing_package(spec):
         return f"{spec.path}: {says}"
-    found = list(_missing(spec))
+    found = missing_files(spec)
     if not found or not spec.path.is_file():
-        return "\n".join(f"{spec.path}: {key}: {says}" for key, says in found)
-    return str(
-        document.load(spec.path).errors([Mistake(tuple(key.split(": ")), f"{key}: {says}") for key, says in found])
-    )
+        return "\n".join(f"{spec.path}: {one.said}" for one in found)
+    return str(document.load(spec.path).errors(found))
+
+
+def missing_files(spec: AgentSpec) -> list[Mistake]:
+    """Programs, scripts and modules that do not exist, and the keys where the spec's message is lost."""
+    return [Mistake(tuple(key.split(": ")), f"{key}: {says}") for key, says in _missing(spec)]
 
 
 def _missing(spec: AgentSpec) -> Iterator[tuple[str, str]]:

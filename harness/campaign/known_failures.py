@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from wedgehog.harness.agents.missing import missing_files
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import known
 from wedgehog.harness.record.expectation import did_you_mean
-from wedgehog.harness.scenario.document import load
+from wedgehog.harness.scenario.document import BadFileError, load
 from wedgehog.harness.scenario.mistake import Mistake
 
 MANY = 20_000
@@ -20,17 +21,36 @@ NAME = re.compile(rb"^name:[ \t]*[\"']?([^\s\"'#]+)", re.MULTILINE)
 def check_known(specs: Iterable[AgentSpec], scenarios: Iterable[Path], stock: Path) -> None:
     """Check names under `known:` against the stock, and scenarios beside the played ones and below the spec's folder.
 
-    BadFileError: a name is that of none, with its line in the spec.
+    BadFileError: a name is that of none, with its line in the spec; and what else keeps the agent from its start.
     """
-    folders = {path.parent for path in scenarios}
-    names = {name for folder in folders for path in folder.glob("*.yaml") for name in _names(path)}
-    names |= {path.stem for path in stock.rglob("*.yaml")}
+    names = _scenarios(scenarios, stock)
     for spec in specs:
-        wrong = [Mistake(("known", name), _unknown(name, names)) for name in sorted(spec.known.keys() - names)]
-        if wrong and (below := _below(spec.path.parent)) is not None:
-            wrong = [one for one in wrong if one.place[-1] not in below]
-            if wrong:
-                raise load(spec.path).errors(wrong)
+        if wrong := _wrong(spec.path, spec.known, names):
+            raise load(spec.path).errors([*wrong, *missing_files(spec)])
+
+
+def with_unknown(bad: BadFileError, scenarios: Iterable[Path], stock: Path) -> BadFileError:
+    """The mistakes of a spec that cannot be used, together with its names under `known:` that are no scenarios."""
+    if bad.line is None:
+        return bad
+    found = load(bad.path)
+    known = found.data.get("known") if isinstance(found.data, dict) else None
+    wrong = _wrong(bad.path, known, _scenarios(scenarios, stock)) if isinstance(known, dict) else []
+    return bad.beside(found.errors(wrong)) if wrong else bad
+
+
+def _scenarios(played: Iterable[Path], stock: Path) -> set[str]:
+    """The names of the stock scenarios, and of those beside the played ones."""
+    folders = {path.parent for path in played}
+    names = {name for folder in folders for path in folder.glob("*.yaml") for name in _names(path)}
+    return names | {path.stem for path in stock.rglob("*.yaml")}
+
+
+def _wrong(spec: Path, known: Iterable[str], names: set[str]) -> list[Mistake]:
+    """The names under `known:` that are neither among `names` nor those of scenarios below the spec's folder."""
+    wrong = [Mistake(("known", name), _unknown(name, names)) for name in sorted({*known} - names)]
+    below = _below(spec.parent) if wrong else None
+    return [one for one in wrong if one.place[-1] not in below] if below is not None else []
 
 
 def _names(scenario: Path) -> Iterator[str]:

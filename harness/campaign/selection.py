@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wedgehog.harness.agents.known_runtimes import UnknownRuntimeError, ready
 from wedgehog.harness.agents.spec import AgentSpec, load_spec, variants
-from wedgehog.harness.campaign.known_failures import check_known
+from wedgehog.harness.campaign.known_failures import check_known, with_unknown
 from wedgehog.harness.invariants import InvariantError, find
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.verdict import Level
@@ -98,11 +98,15 @@ def select(wanted: Wanted) -> list[Entry]:
     if not chosen:
         raise UsageError(f"no scenario matches {wanted.words!r}" if wanted.words else "no scenario to play")
     _unique(chosen)
-    entries = _each_once([entry for file in chosen for entry in _with_agents(file, wanted)])
+    played = [file.path for file in chosen]
+    try:
+        entries = _each_once([entry for file in chosen for entry in _with_agents(file, wanted)])
+    except BadFileError as bad:
+        raise with_unknown(bad, played, stock_folder()) from None
     if not entries:
         raise UsageError("these scenarios expect nothing of any agent: name one with --agent SPEC")
     specs = {entry.agent.path: entry.agent for entry in entries if entry.agent.known}
-    check_known(specs.values(), (entry.file.path for entry in entries), stock_folder())
+    check_known(specs.values(), played, stock_folder())
     entries = [replace(entry, agent=entry.agent.at_level(wanted.level)) for entry in entries]
     return [replace(entry, repeat=n) for entry in entries for n in range(1, wanted.repeat + 1)]
 

@@ -40,6 +40,12 @@ class BadFileError(Exception):
         first = f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
         return "\n".join([first, *map(str, self.others)])
 
+    def beside(self, other: "BadFileError") -> "BadFileError":
+        """The mistakes of both, which are of one file, from its top."""
+        both = sorted((self, *self.others, other, *other.others), key=lambda one: one.line or 0)
+        first, *others = (BadFileError(one.path, one.line, one.message) for one in both)
+        return BadFileError(first.path, first.line, first.message, others)
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

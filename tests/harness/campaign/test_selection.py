@@ -216,7 +216,12 @@ def test_an_expectation_of_an_agent_that_does_not_exist_is_a_mistake(incident: A
         chosen(scenarios=(str(folder),))
 
 
-KNOWN = "name: mine\nwire: anthropic\ncommand: [x]\nknown:\n  {name}: a reason\n"
+KNOWN = """name: mine
+wire: anthropic
+command: ["{{python}}", -c, pass, "{{message}}"]
+known:
+  {name}: a reason
+"""
 
 
 @pytest.mark.parametrize(
@@ -234,6 +239,28 @@ def test_a_known_failure_of_no_scenario_is_a_mistake(incident: Any, tmp_path: Pa
     with pytest.raises(BadFileError) as caught:
         chosen(scenarios=(str(folder),), agents=(str(tmp_path / "mine.yaml"),))
     assert str(caught.value) == f"{tmp_path / 'mine.yaml'}:5: {said}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("wire: anthropic", "wire: antropic", "2: "),
+        ("{python}", "no-such-program", "3: command: there is no program 'no-such-program'"),
+        ("{message}", "{mesage}", "3: unknown template '{mesage}'"),
+    ],
+)
+def test_a_known_failure_of_no_scenario_is_told_beside_other_mistakes(
+    incident: Any, tmp_path: Path, old: str, new: str, said: str
+):
+    """Each with its line, from the top of the file."""
+    folder = incident(**{"stall-forever": {}})
+    spec = tmp_path / "mine.yaml"
+    spec.write_text(KNOWN.format(name="stal-forever").replace(old, new))
+    with pytest.raises(BadFileError) as caught:
+        chosen(scenarios=(str(folder),), agents=(str(spec),))
+    first, last = str(caught.value).splitlines()
+    assert first.startswith(f"{spec}:{said}")
+    assert last.startswith(f"{spec}:5: known: no scenario is called 'stal-forever'")
 
 
 def test_a_folder_with_the_name_of_a_file_beside_the_played_scenario_is_no_mistake(incident: Any, tmp_path: Path):
