@@ -39,9 +39,9 @@ class ScriptedTurn:
 class FinishCall:
     """The tool call by which an agent's model ends a turn: the argument `arg` is `text` with the last words in it.
 
-    Without a tool, `arg` is the property of a structured reply in which the words stand, and `text` is how a reply
-    without a schema holds them. `chosen` has the values of other properties by name, in that call and in each
-    structured reply.
+    Without an argument the words are text before the call. Without a tool, `arg` is the property of a structured reply
+    in which the words stand, and `text` is how a reply without a schema holds them. `chosen` has the values of other
+    properties by name, in that call and in each structured reply.
     """
 
     tool: str
@@ -164,9 +164,11 @@ class TurnScript:
         schema = tool.schema or {}
         whole = {**schema, "type": "object", "required": schema.get("required", ())}
         filled = fill(whole, chosen=finish.chosen)
-        args = {**filled, finish.arg: finish.text.replace("{answer}", words)}
         token = self.positions.token_at(place, 1)
-        call = ToolCall(tool.name, args, f"{token}a{place.attempt}")
+        call = ToolCall(tool.name, filled, f"{token}a{place.attempt}")
+        if not finish.arg:
+            return replace(reply, items=(*_within(finish.text, words, reply).items, call))
+        call = replace(call, args={**filled, finish.arg: finish.text.replace("{answer}", words)})
         return replace(reply, items=(*(item for item in reply.items if not isinstance(item, Text)), call))
 
     def _tool_call(

@@ -20,6 +20,8 @@ from wedgehog.harness.agents.living import LivingSession, NotReadyError, Said
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Owned, Tree
 
+AUTH_REQUIRED = -32000
+"""The protocol's error of an agent whose user must authenticate first."""
 ENDS_WELL = ("end_turn", "cancelled")
 """Stop reasons that are no error."""
 
@@ -102,13 +104,15 @@ class AcpSession(LivingSession):
 
     async def _prepare(self, *, first: bool) -> None:
         assert self._process is not None  # noqa: S101  a process has been started
+        hello: schema.InitializeResponse | None = None
         try:
-            await self._open_session(await self._process.hello(self._talks.auth))
+            hello = await self._process.hello(self._talks.auth)
+            await self._open_session(hello)
             if self._talks.mode is not None:
                 mode = schema.SetSessionModeRequest(session_id=self._id or "", mode_id=self._talks.mode)
                 await self._ask("session/set_mode", mode)
         except RequestError as bad:
-            raise NotReadyError(_told(bad)) from None
+            raise NotReadyError(_told(bad) + (_methods(hello) if bad.code == AUTH_REQUIRED else "")) from None
         except ConnectionError:
             await self._never_comes()
 
@@ -218,6 +222,12 @@ class AcpSession(LivingSession):
         if self._stopping.is_set():
             return {"outcome": "cancelled"}
         return {"outcome": "selected", "optionId": options[chosen]}
+
+
+def _methods(hello: schema.InitializeResponse | None) -> str:
+    """The ways to authenticate among which a spec can choose."""
+    ids = ", ".join(method.id for method in (hello.auth_methods if hello else None) or ())
+    return f"; choose a method with `acp: {{auth: …}}`: {ids}" if ids else ""
 
 
 def _told(bad: RequestError) -> str:

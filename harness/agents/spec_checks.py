@@ -172,7 +172,10 @@ def _models(spec: AgentKeys) -> Iterator[_Problem]:
     if spec.models is not None and not places & with_a_message:
         yield ("models",), "no message names the chosen model: write {model} in command, resume, http or lines: send"
     if spec.models is None and places:
-        yield (min(map(str, places)),), "{model} has a value only with `models: [FIRST, SECOND]`"
+        yield (
+            (min(map(str, places)),),
+            ("{model} has a value only with `models: [FIRST, SECOND]`; for one model write its name here"),
+        )
 
 
 def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:

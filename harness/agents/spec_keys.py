@@ -135,9 +135,9 @@ class Timeout(SpecPart):
 class Finish(SpecPart):
     """The tool call by which the agent's model ends a turn; `text` holds {answer} where the last words go.
 
-    Without `tool`, `arg` is the property of a structured reply that the agent shows, and `text` is how a reply without
-    a schema holds the words. `with` has the values of other properties by name, in that call and in every reply by a
-    schema.
+    Without `arg` the words are text before the call. Without `tool`, `arg` is the property of a structured reply that
+    the agent shows, and `text` is how a reply without a schema holds the words. `with` has the values of other
+    properties by name, in that call and in every reply by a schema.
     """
 
     tool: str = ""
@@ -152,10 +152,8 @@ class Finish(SpecPart):
 
     @model_validator(mode="after")
     def _names_something(self) -> Self:
-        if self.tool and not self.arg:
-            raise BadValueError("expected the argument of the tool in which the last words stand", "arg")
-        if not self.arg and not self.chosen and self.text == ONLY_WORDS:
-            raise BadValueError("expected at least one of arg, text and with")
+        if not self.tool and not self.arg and not self.chosen and self.text == ONLY_WORDS:
+            raise BadValueError("expected at least one of tool, arg, text and with")
         return self
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.known_runtimes import known
 from wedgehog.harness.agents.spec import AgentSpec
@@ -103,7 +104,7 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     yield CheckFinding(True, f"a message was answered: {call.arrived.wire}, {stream}, model {call.arrived.model!r}")
     yield CheckFinding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
     yield from unended(agent, history)
-    yield from list(_lost_words(agent, history)) or [*_finish(agent, facts, history), *_later(facts, history)]
+    yield from list(_lost_words(agent, history)) or [*_finish(agent, facts, history), *_later(agent, facts, history)]
     yield from _calls_in_text(agent, history)
     background = [call for turn in history.turns for call in turn.calls if not call.main]
     if background or facts.background:
@@ -147,15 +148,21 @@ def _finish(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator
         if tool and not (facts.shell if tool == SHELL else any(name.endswith(tool) for name in facts.tools)):
             yield CheckFinding(False, f"finish: the agent advertises no tool {tool} (tools: {offered})")
         return
-    texts = [call for call in history.turns[0].calls if call.final and facts.tools & set(call.arrived.tools)]
+    texts = [call for call in history.turns[0].calls if call.final and _is_main(call, facts)]
     if len(texts) > 1:
         yield CheckFinding(False, _many_texts(len(texts), facts, offered), optional=_ends_a_turn(facts) is None)
 
 
+def _is_main(call: Call, facts: ControlFacts) -> bool:
+    """Whether a call of the control run looks like its main calls; a call beside them has other tools."""
+    return facts.shape is not None and bool(facts.tools) and facts.shape.alike(MainShape(frozenset(call.arrived.tools)))
+
+
 def _many_texts(count: int, facts: ControlFacts, offered: str) -> str:
     tool = _ends_a_turn(facts)
-    arg = next(iter(facts.schemas.get(tool or "", {}).get("properties", {})), "answer")
-    finish = f"finish: {{tool: {tool or 'final_answer'}, arg: {arg}}}"
+    given = facts.schemas.get(tool, {}).get("properties", {}) if tool else {"answer": {}}
+    arg = "".join(f", arg: {name}" for name in [*given][:1])
+    finish = f"finish: {{tool: {tool or 'final_answer'}{arg}}}"
     says = f"a text answer took {count} main calls, and each got the whole answer as text (tools: {offered})"
     return f"{says}: if the agent's model answers by a tool call, write `{finish}`"
 
@@ -166,6 +173,14 @@ def _ends_a_turn(facts: ControlFacts) -> str | None:
 
 def _last_word(call: Call) -> str:
     return plain("".join((call.ended.text_delivered if call.ended else "").split()[-1:]))
+
+
+def _how_to_continue(agent: AgentSpec) -> str:
+    if agent.resume is not None:
+        return "; is `resume:` right?"
+    if agent.kind == "command" and not agent.says_it_resumes:
+        return "; if it can continue one, write `resume:`, its command line for later messages"
+    return "; does each message name its session ({session})?" if agent.kind in ("command", "http") else ""
 
 
 def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
@@ -253,16 +268,12 @@ def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
     return f"write {{message}} in {place} where the user's words go"
 
 
-def _later(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
+def _later(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     """Yield the findings about the second message."""
     yield from _tools(facts, history)
-    yield CheckFinding(
-        facts.resumes,
-        "the next message continued the session"
-        if facts.resumes
-        else "the session was not continued: the second message's request does not hold the first; is `resume:` right?",
-        optional=True,
-    )
+    lost = "the session was not continued: the second message's request does not hold the first"
+    says = "the next message continued the session" if facts.resumes else f"{lost}{_how_to_continue(agent)}"
+    yield CheckFinding(facts.resumes, says, optional=True)
     yield from _recovery(history)
 
 

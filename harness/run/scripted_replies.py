@@ -159,7 +159,7 @@ class ScriptedReplies:
             tools = self.script.tools(conversation)
             gone = turn.only_offered and not offers(tools, reply)
             return within_tools(replies[-1] if gone else reply, tools)
-        by_call = self.script.finish is not None and bool(self.script.finish.arg)
+        by_call = self.script.finish is not None and bool(self.script.finish.tool or self.script.finish.arg)
         open_end = by_call or (bool(replies) and bool(_calls(replies[-1])))
         if open_end or not self.script.positions.is_open(place.turn):
             return Reply((CLOSING,))

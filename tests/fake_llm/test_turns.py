@@ -137,6 +137,16 @@ def test_last_words_are_sent_by_the_tool_that_ends_the_agents_turn(script: TurnS
     assert script.answer(3, talk(user("mk1q go"), tools=(BASH, FETCH, SUBMIT))).items[1].name == "Bash"
 
 
+def test_last_words_are_text_before_a_call_without_an_argument_for_them(script: TurnScript):
+    """`finish:` names only the tool; the text has the form that the spec gives."""
+    script.finish = FinishCall("complete", "", "Done: {answer}")
+    script.turns = {1: ScriptedTurn((Reply((Thinking("Hm."), Text("All {nonce}"))),), "NONCE")}
+    said = script.answer(1, talk(user("mk1q go"), tools=(BASH, ToolSpec("complete", "", {"type": "object"}))))
+    thought, text, call = said.items
+    assert (thought, call) == (Thinking("Hm."), ToolCall("complete", {}, "wbcdf1x1x1a1")) and said.stop_reason == "tool"
+    assert isinstance(text, Text) and (text.text, text.words) == ("Done: All NONCE", "All NONCE")
+
+
 def test_last_words_stand_in_the_property_that_the_agent_shows(script: TurnScript):
     """`finish:` without a tool names it; without a schema they are text."""
     script.finish, script.turns = FinishCall("", "body"), {1: ScriptedTurn((Reply((Text("Done {nonce}"),)),), "NONCE")}

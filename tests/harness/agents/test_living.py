@@ -291,6 +291,16 @@ async def test_an_acp_agent_that_refuses_its_session_says_so_in_the_turn(spec_of
     assert (outcome.raised, outcome.error) == ("full", "full")
 
 
+async def test_an_acp_agent_that_wants_its_user_to_sign_in_tells_the_ways(spec_of: Callable[..., Any], place: Any):
+    """A spec chooses one of them."""
+    code = AGENT.replace(
+        'send(id=number, result={"sessionId": "s"})', 'send(id=number, error={"code": -32000, "message": "sign in"})'
+    ).replace('"loadSession": True}', '"loadSession": True}, "authMethods": [{"id": "key", "name": "By key"}]')
+    async with open_agent(spec_of(code, **WAYS["acp"]), place) as session:
+        outcome = await session.say("m1 hello", first=True)
+    assert outcome.raised == "sign in; choose a method with `acp: {auth: …}`: key"
+
+
 @pytest.mark.parametrize(("way", "needs"), [("acp", "acp"), ("tui", "pty")])
 async def test_a_missing_package_is_named_with_its_extra(
     spec_of: Callable[..., Any], place: Any, monkeypatch: pytest.MonkeyPatch, way: str, needs: str

@@ -93,11 +93,13 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
         ("command: [x]\nlimits:\n  turns_s: 1\n", "a.yaml:5: unknown key 'turns_s' (did you mean 'turn_s'?)"),
         ("command: [x]\nlimits: {turn_s: 0}\n", "a.yaml:4: 'limits.turn_s': expected a number above 0, found 0"),
         ("command: [x]\nanswer: yaml:a\n", "a.yaml:4: expected stdout, stderr, json:PATH"),
-        ("command: [x]\nfinish: {tool: done}\n", "a.yaml:4: expected the argument of the tool in which"),
-        ("command: [x]\nfinish: {}\n", "a.yaml:4: expected at least one of arg, text and with"),
+        ("command: [x]\nfinish: {}\n", "a.yaml:4: expected at least one of tool, arg, text and with"),
         ("command: [x]\nmodels: [a, b]\n", "a.yaml:4: no message names the chosen model: write {model} in command"),
         ("command: [x, '{model}']\n", "a.yaml:3: {model} has a value only with `models: [FIRST, SECOND]`"),
-        ("command: [x, '{model}']\nmodels: [a]\n", "a.yaml:4: 'models': expected a list of at least 2"),
+        (
+            "command: [x, '{model}']\nmodels: [a]\n",
+            "a.yaml:4: 'models': expected a list of at least 2",
+        ),
         (
             "command: [x]\nlimits:\n  calls_per_turn: {at_most: 5}\n",
             "a.yaml:5: 'limits.calls_per_turn': expected a whole number or a mapping with the key 'why', found",

@@ -231,6 +231,61 @@ async def test_an_agent_that_answers_by_a_tool_call_needs_finish(tmp_path: Path,
         assert "`finish: {tool: final_answer, arg: answer}`" in found[0].says
 
 
+ENDS_BY_A_CALL = """\
+    if not any(call["function"]["name"] == "complete" for call in said.get("tool_calls") or []):
+        talk.append({"role": "user", "content": "Please call complete."})
+        tries = tries + 1 if "tries" in globals() else 1
+        if tries < 3:
+            continue
+    else:
+        talk.append({"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "ok"})
+    if True:
+"""
+NO_ARGUMENTS = """\
+tool["function"] |= {"name": "complete", "parameters": {"type": "object", "properties": {}}}
+while True:
+"""
+
+
+@pytest.mark.parametrize("finish", [None, {"tool": "complete"}])
+async def test_an_agent_whose_model_ends_a_turn_by_a_call_without_arguments_needs_finish(tmp_path: Path, finish: Any):
+    """Its words are text before the call."""
+    code = AGENT.replace('    if not said.get("tool_calls"):\n', ENDS_BY_A_CALL).replace("while True:\n", NO_ARGUMENTS)
+    found = [it for it in await looked(tmp_path, code, finish=finish) if not it.ok and not it.optional]
+    assert ["write `finish: {tool: complete}`" in it.says for it in found] == ([True] if finish is None else [])
+
+
+async def test_a_call_with_a_few_of_the_tools_beside_the_answer_is_no_second_answer(tmp_path: Path):
+    """Such as that of a subagent which looks for what to remember."""
+    beside = """\
+named = [{"type": "function", "function": {**tool["function"], "name": f"look{n}"}} for n in range(4)]
+aside = {"model": "m", "messages": talk, "tools": [tool, *named[:1]]}
+tools["tools"] += named
+urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", json.dumps(aside).encode(),
+    {"content-type": "application/json", "authorization": "Bearer k"}), timeout=20).read()
+while True:
+"""
+    found = await looked(tmp_path, AGENT.replace("while True:\n", beside))
+    assert not [it.says for it in found if "main calls" in it.says]
+
+
+@pytest.mark.parametrize(
+    ("resume", "said"),
+    [
+        (None, "; if it can continue one, write `resume:`, its command line for later messages"),
+        (
+            ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json", "again {message}"],
+            "; is `resume:` right?",
+        ),
+    ],
+)
+async def test_a_session_that_is_not_continued_needs_a_command_line(tmp_path: Path, resume: Any, said: str):
+    """The finding asks about the one that is there, or names the key."""
+    found = await looked(tmp_path, AGENT, env={"FORGETS": "1"}, resume=resume)
+    (lost,) = [it.says for it in found if "was not continued" in it.says]
+    assert lost.endswith(f"does not hold the first{said}")
+
+
 async def test_calls_in_text_have_no_effect_beside_tools(tmp_path: Path):
     """A request that offers tools gets calls of its wire."""
     found = await looked(tmp_path, AGENT, calls_in_text={"shell": "run {command}"})

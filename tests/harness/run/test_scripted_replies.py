@@ -68,6 +68,16 @@ def test_a_call_that_ends_the_turn_is_the_answer_and_no_work_of_a_tool(play: Any
     assert it.place(2, talk()).step == 2 and again.items[0].args == {"command": "That is all. NONCE"}
 
 
+def test_words_before_the_call_that_ends_the_turn_are_the_answer(play: Any):
+    """An agent that asks on gets last words again."""
+    it = play(turns={1: ScriptedTurn((DONE,), "NONCE")})
+    it.script.finish = FinishCall("bash", "")
+    reply = it.answer(1, talk())
+    assert [type(item) for item in reply.items] == [Text, ToolCall] and reply.items[0].text == "Done NONCE"
+    assert it.sent(1) == SentReply(reply, (), 0, "Done NONCE")
+    assert it.answer(2, talk(done="wbcdf1x1x1a1")).items[0].text == "That is all. NONCE"
+
+
 def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
     """The id and the name are there, the call is not."""
     it = play({"do": {"max_tokens": 5}})
