@@ -7,6 +7,7 @@ from typing import Any
 
 from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.script.schema_values import fill
+from wedgehog.fake_llm.script.subagent_names import chooses, named_in
 
 SHELL = "shell"
 SUBAGENT_TOOL = "subagent"
@@ -84,10 +85,15 @@ class SubagentTool:
     name: str
     parameter: str
     schema: Mapping[str, Any]
+    description: str = ""
 
-    def arguments(self, prompt: str) -> dict[str, Any]:
-        """Arguments that give `prompt` to a subagent."""
-        return _filled(self.schema, self.parameter, prompt)
+    def arguments(self, prompt: str, system: str = "") -> dict[str, Any]:
+        """Arguments that give `prompt` to a subagent; a name that must be given is one that the model was told."""
+        filled = _filled(self.schema, self.parameter, prompt)
+        properties = self.schema.get("properties", {})
+        choices = [it for it in filled if it != self.parameter and chooses(it, properties.get(it))]
+        name = named_in(self.description, system) if choices else ""
+        return {**filled, **dict.fromkeys(choices, name)} if name else filled
 
 
 def names_subagent(name: str) -> bool:
@@ -101,7 +107,7 @@ def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
         properties = (tool.schema or {}).get("properties") or {}
         parameter = next((it for it in _PROMPT_PARAMETERS if "string" in _kinds(properties.get(it))), None)
         if parameter and names_subagent(tool.name):
-            return SubagentTool(tool.name, parameter, tool.schema or {})
+            return SubagentTool(tool.name, parameter, tool.schema or {}, tool.description)
     return None
 
 

@@ -187,7 +187,8 @@ class TurnScript:
             if delegate is None:
                 raise UnscriptedError("the script calls a subagent and the agent advertises no tool for it")
             name = delegate.name
-            args = delegate.arguments(f"{prompt_mark(token)} {args.get('prompt', 'Look around.')}")
+            prompt = f"{prompt_mark(token)} {args.get('prompt', 'Look around.')}"
+            args = delegate.arguments(prompt, conversation.system)
         elif item.name == FETCH and [*args] == ["url"] and (reader := find_fetch(tools)):
             name = reader.name
             args = reader.arguments(str(args["url"]))
