@@ -163,6 +163,8 @@ class SideConversations:
     """Background calls that are no conversations: a later opening may hold the words of their replies."""
     _unknown_summary: bool = False
     """JSON was the last thing that a request for a summary got: a later opening may hold its other properties only."""
+    _summed_up: bool = False
+    """A request for a summary came last: what follows may hold nothing that was said, if its reply had no words."""
     _known: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _declared: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _count: Counter[str] = field(default_factory=Counter)
@@ -180,7 +182,7 @@ class SideConversations:
     def main(self, conversation: Conversation, traces: Traces, tokens: Iterable[str]) -> None:
         """A request of the main conversation came, with the results of these tool calls."""
         self.returned(tokens)
-        self._unknown_summary = False
+        self._unknown_summary = self._summed_up = False
         self._openings.add(_opening(conversation))
         if traces.asked is not None:
             main = self._mains.setdefault(traces.turn, _MainTurn())
@@ -194,7 +196,8 @@ class SideConversations:
     def answered(self, call: int, purpose: str, *, structured: bool) -> None:
         """A background call that belongs to no side conversation gets its words, perhaps as one property of many."""
         self._summaries.add(call)
-        self._unknown_summary = structured and purpose in ("summary", "compact", "memory")
+        self._summed_up = purpose in ("summary", "compact", "memory")
+        self._unknown_summary = structured and self._summed_up
 
     # ---- what a request is
 
@@ -234,8 +237,8 @@ class SideConversations:
             return ""
         if traces.asked is not None:
             return SIDE if self.asides.intersection(frames(conversation, traces.asked)) else ""
-        compacts = traces.compacts and fingerprint(conversation) in main.systems
-        if not self.marked or not main.roots or compacts:
+        goes_on = (traces.compacts or self._summed_up) and fingerprint(conversation) in main.systems
+        if not self.marked or not main.roots or goes_on:
             return ""
         return SUBAGENT if self._prompts_of(traces.turn) else SIDE
 

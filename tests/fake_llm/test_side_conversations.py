@@ -156,14 +156,23 @@ def test_a_retry_whose_text_holds_an_argument_of_its_own_tool_call_is_a_retry(po
         talk(user("Earlier messages were left out."), *returned(1)),
         talk(user("Earlier messages were left out."), Message("assistant", "Let me look."), user("Go on.")),
         talk(user("Go on."), system=Message("system", f"You are an agent. So far: {note(SALT, 7)}")),
+        talk(user("Go on.")),
     ],
-    ids=["with the message", "the model's summary", "with results", "with a reply", "a summary in the system text"],
+    ids=["with the message", "a summary", "with results", "with a reply", "a summary in the system text", "no summary"],
 )
 def test_a_summary_in_the_place_of_messages_is_the_main_conversation(delegating: Positions, later: Conversation):
     delegating.place(talk(MAIN, *returned(1)))
     delegating.sides.answered(7, "summary", structured=False)
     assert is_main(delegating.place(later), 2, 2)
     assert is_main(delegating.place(later), 2, 3), "and so is its retry"
+
+
+def test_a_judge_after_a_summary_is_no_main_call(positions: Positions):
+    """It has another system text, or the main conversation has gone on."""
+    positions.sides.answered(7, "summary", structured=False)
+    assert positions.place(talk(user("Is that right?"), system=Message("system", "You judge."))).background == "side"
+    assert is_main(positions.place(talk(user("Go on."))), 1, 2)
+    assert positions.place(talk(user("Is that right?"))).background == "side"
 
 
 def test_a_structured_summary_is_followed_by_the_main_conversation(positions: Positions):
