@@ -81,8 +81,10 @@ def _leaders(sessions: Iterable[Session]) -> frozenset[int]:
 
 
 def _runs(process: psutil.Process, token: str) -> bool:
+    """Whether a scripted command stands in its command line; an agent may have quoted it once more."""
     with suppress(psutil.Error):
-        return any(f"printf '{token} started" in word for word in process.cmdline())
+        begins = re.compile(rf"printf ['\"\\]+{re.escape(token)} started")
+        return any(begins.search(word) for word in process.cmdline())
     return False
 
 

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import shlex
 import sqlite3
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.run import Note
 from wedgehog.harness.record.events.turn import SessionSaved, StimulusGiven
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run import agent_targets
 from wedgehog.harness.run.agent_targets import A_DATABASE, NEVER_TORN, SessionFiles, torn_of
 
 SALT = "wqbcd"
@@ -161,3 +164,26 @@ def test_only_the_last_line_is_torn(tmp_path_factory: Any, lines: list[str]):
     left = file.read_bytes()
     before = "".join(f"{line}x\n" for line in lines[:-1]).encode()
     assert left.startswith(before) and len(left) < len(whole) - 1 and whole.startswith(left)
+
+
+BEGINS = "printf '1.2.1 started' >> trace; sleep 9"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        BEGINS,
+        f"source rc && eval {shlex.quote(BEGINS)}",
+        "eval '{}'".format(BEGINS.replace("'", r"'\''")),
+        'sh -c "{}"'.format(BEGINS.replace("'", r"\'")),
+    ],
+)
+def test_the_shell_of_a_command_is_found_however_the_agent_quotes_it(
+    monkeypatch: pytest.MonkeyPatch, manual_clock: Any, line: str
+):
+    """And no other one."""
+    other = SimpleNamespace(cmdline=lambda: ["sh", "-c", "printf '1.1.1 started'"], pid=1)
+    shell = SimpleNamespace(cmdline=lambda: ["bash", "-c", line], pid=2, create_time=float, children=lambda **_: ())
+    monkeypatch.setattr(agent_targets, "carrying", lambda mark: [other, shell])
+    targets = agent_targets.AgentProcesses("mark", manual_clock)
+    assert [process.pid for process in targets.find("tool", "1.2.1", 1)] == [2]
