@@ -164,7 +164,7 @@ class Positions:
         marked = any(marker in message.text.lower() for message in conversation.messages if message.role == "user")
         asked = QuotedMessage(marker, self._words.get(turn, "")) if marker and marked else None
         fits = self.shape is None or self.shape.fits(conversation)
-        return Traces(turn, asked, results, fits, compacts)
+        return Traces(turn, asked, results, fits, compacts, under_way=self.is_open(turn))
 
     def read(self, conversation: Conversation) -> Conversation:
         """The request with the results of tools that stand in its text."""

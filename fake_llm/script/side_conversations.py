@@ -26,6 +26,8 @@ SIDE: Final = "side"
 """A planner, a judge: a call with the shape of a main call that asks something else."""
 _LEAST_PROMPT = 8
 """A shorter argument of a tool call is no prompt: it may stand in any text."""
+_NAME = re.compile(r"[\w./-]+", re.ASCII)
+"""The kind of a subagent, a path: any text may hold it too."""
 _SYSTEM_CHARS, _FRAME_CHARS = 100, 80
 
 
@@ -133,6 +135,8 @@ class Traces:
     """Whether it has the shape of a main call."""
     compacts: bool = False
     """Whether its last message tells the model to sum up the conversation."""
+    under_way: bool = True
+    """Whether the turn has not ended."""
 
 
 @dataclass
@@ -167,6 +171,8 @@ class SideConversations:
     """A request for a summary came last: what follows may hold nothing that was said, if its reply had no words."""
     _known: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _declared: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
+    _with_tools: set[str] = field(default_factory=set)
+    """The names of declared conversations, and the prompts of subagents, whose requests offer tools."""
     _count: Counter[str] = field(default_factory=Counter)
     _attempts: Counter[tuple[SideConversation, int]] = field(default_factory=Counter)
 
@@ -175,7 +181,7 @@ class SideConversations:
     def offered(self, token: str, turn: int, args: Mapping[str, object]) -> None:
         """The model calls a tool in this turn that is no shell."""
         texts = [text.strip() for text in args.values() if isinstance(text, str)]
-        prompts = tuple(text.lower() for text in texts if len(text) >= _LEAST_PROMPT)
+        prompts = tuple(text.lower() for text in texts if len(text) >= _LEAST_PROMPT and not _NAME.fullmatch(text))
         if prompts:
             self._prompts[token] = turn, (prompt_mark(token), *prompts)
 
@@ -210,12 +216,18 @@ class SideConversations:
                 self._known[opening] = self._begun(name, traces.turn)
         return self._known.get(opening)
 
-    def named(self, name: str, conversation: Conversation, turn: int) -> SideConversation:
-        """The declared conversation of this name and opening."""
+    def named(self, name: str, conversation: Conversation, turn: int) -> SideConversation | None:
+        """The declared conversation of this name and opening; None if the request only tells of it."""
         opening = name, root_of(conversation)
-        if opening not in self._declared:
+        if opening not in self._declared and not self._tells_of(name, conversation):
             self._declared[opening] = self._begun(name, turn)
-        return self._declared[opening]
+        return self._declared.get(opening)
+
+    def _tells_of(self, one: str, conversation: Conversation) -> bool:
+        """Whether a new request without tools quotes a conversation that has tools, as one for its title does."""
+        if conversation.tools:
+            self._with_tools.add(one)
+        return not conversation.tools and one in self._with_tools
 
     def _begun(self, name: str, turn: int) -> SideConversation:
         self._count[name] += 1
@@ -245,10 +257,12 @@ class SideConversations:
     def _spawned(self, conversation: Conversation, traces: Traces, root: str, main: _MainTurn) -> bool:
         """Whether a delegating call made this conversation: its prompt is there, or another agent has the message."""
         prompts = self._prompts_of(traces.turn)
-        if any(prompt in root and not any(prompt in said for said in main.roots) for prompt in prompts):
-            return True
+        given = [prompt for prompt in prompts if prompt in root and not any(prompt in said for said in main.roots)]
+        if given:
+            quotes = [self._tells_of(prompt, conversation) for prompt in given]  # (each of them is kept)
+            return not any(quotes)
         other_system = bool(main.systems) and fingerprint(conversation) not in main.systems
-        return bool(prompts) and traces.asked is not None and other_system
+        return bool(prompts) and traces.asked is not None and traces.under_way and other_system
 
     def _prompts_of(self, turn: int) -> list[str]:
         """Texts in the arguments of this turn's tool calls that have no result yet."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import ToolSpec
-from wedgehog.fake_llm.script.roles import find_fetch, find_shell, find_subagent
+from wedgehog.fake_llm.script.roles import find_fetch, find_shell
 from wedgehog.fake_llm.script.schema_values import fill
 
 
@@ -143,42 +143,3 @@ def test_an_address_becomes_the_arguments_that_this_reader_requires(advertised: 
 def test_a_tool_that_does_more_with_an_address_or_takes_none_is_no_reader(advertised: ToolSpec):
     """A browser would open its window."""
     assert find_fetch([advertised]) is None
-
-
-TYPES = """Starts an agent.
-
-Available agent types and the tools they have access to:
-- explore: Reads files (Tools: Read)
-- general-purpose: Does any work. Say how thorough: "quick" or "very thorough"
-
-Usage notes:
-- Use it for long work: it has a context of its own.
-"""
-
-
-@pytest.mark.parametrize(
-    ("description", "kind"),
-    [
-        (TYPES, "general-purpose"),
-        ("The agents are:\n\n* **reader** - reads\n* **writer** - writes", "reader"),
-        ("Available agent types:\n  - `Explore` (fast)\n", "Explore"),
-        ("Starts an agent. When NOT to use the agent:\n- If you read one file, use Read", "a short phrase"),
-        ("Usage notes:\n- quick: yes", "a short phrase"),
-        ("", "a short phrase"),
-    ],
-)
-def test_a_subagent_is_of_a_kind_that_its_tool_lists(description: str, kind: str):
-    """An agent refuses a kind that it does not know; a short text about the work is no kind."""
-    schema = {"properties": {"description": TEXT, "prompt": TEXT, "subagent_type": TEXT}}
-    task = ToolSpec("Task", description, {**schema, "required": ["description", "prompt", "subagent_type"]})
-    found = find_subagent([tool("read", path=TEXT), task])
-    assert found is not None
-    assert found.arguments("go") == {"prompt": "go", "description": "a short phrase", "subagent_type": kind}
-
-
-def test_a_kind_that_the_schema_names_stays():
-    """The description counts only where the schema leaves the kind open."""
-    kind = {"type": "string", "enum": ["worker"]}
-    task = ToolSpec("task", TYPES, {"properties": {"prompt": TEXT, "agent": kind}, "required": ["prompt", "agent"]})
-    found = find_subagent([task])
-    assert found is not None and found.arguments("go") == {"prompt": "go", "agent": "worker"}

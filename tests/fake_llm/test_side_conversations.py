@@ -121,6 +121,36 @@ def test_parallel_subagents_are_told_apart_by_their_prompts(delegating: Position
     ]
 
 
+TITLE = Message("system", "Summarize this conversation in under 50 characters.")
+
+
+@pytest.mark.parametrize("declared", [False, True], ids=["by its prompt", "declared"])
+def test_a_request_for_the_title_of_a_subagent_is_no_subagent(delegating: Positions, declared: bool):
+    """It offers no tools, and quotes the prompt of a conversation that has some."""
+    if declared:
+        delegating.named = lambda conversation: "reader" if PROMPT in conversation.text else ""
+    assert delegating.place(talk(user(PROMPT))).side is not None
+    asked = talk(user(f"A title for:\nUser: {PROMPT}\nModel: It is empty."), system=TITLE, tools=())
+    place = delegating.place(asked)
+    assert (place.background, place.side) == ("title", None)
+    assert str(delegating.place(talk(user(PROMPT))).side) == ("reader 1" if declared else "subagent 1")
+
+
+def test_a_request_for_the_title_of_an_ended_turn_is_no_subagent_though_a_prompt_still_waits(delegating: Positions):
+    """A stopped turn leaves its prompts without results."""
+    delegating.end(1)
+    delegating.begin(2, "mkqrst2q", "And now?")
+    place = delegating.place(talk(user(f"A title for:\nUser: {MARKER} {WORDS}"), system=TITLE, tools=()))
+    assert (place.turn, place.background, place.side) == (2, "title", None)
+
+
+def test_the_kind_of_a_subagent_is_no_prompt(positions: Positions):
+    """Any request may hold such a word."""
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"subagent_type": "general-purpose"})
+    place = positions.place(talk(user(f"A title, not general-purpose: {MARKER}"), system=TITLE, tools=()))
+    assert (place.background, place.side) == ("title", None)
+
+
 def test_a_prompt_is_known_by_the_mark_of_its_call_where_the_script_wrote_it(positions: Positions):
     """It holds also for an agent whose main calls never hold the marker."""
     positions.sides.marked = False
