@@ -65,6 +65,8 @@ class ControlFacts:
     """Whether it makes calls beside the conversation: titles, loop checks."""
     background_after: int = 0
     """How many main calls came before the first of these calls; a summary of a long conversation comes late."""
+    background_later: bool = True
+    """Whether one of these came in a turn after the first one; a title comes with the first message only."""
     plans: bool = False
     """Whether one of these asks for JSON by a schema: a plan, a route, a check."""
     refusals: frozenset[str] = frozenset()
@@ -146,6 +148,7 @@ def read_control(
         tokens=history.first(TokenAsked) is not None,
         background=any(not shape.alike(other) for other in shapes.values()),
         background_after=_main_calls_before(shape, shapes),
+        background_later=_beside_later(history, shape, shapes),
         plans=any(other.structured and not shape.alike(other) for other in shapes.values()),
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),
@@ -160,6 +163,12 @@ def read_control(
 def _main_calls_before(shape: MainShape, shapes: Mapping[int, MainShape]) -> int:
     """How many calls like the main one came before the first other one."""
     return len([*takewhile(shape.alike, (shapes[number] for number in sorted(shapes)))])
+
+
+def _beside_later(history: History, shape: MainShape, shapes: Mapping[int, MainShape]) -> bool:
+    """Whether a turn after the first one made a call unlike the main one, or if no such turn shows it."""
+    later = [shapes.get(call.number, shape) for turn in history.turns[1:] for call in turn.calls]
+    return not later or not all(map(shape.alike, later))
 
 
 def _working_tools(history: History) -> Iterator[str]:

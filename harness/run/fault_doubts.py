@@ -25,7 +25,7 @@ def fault_doubts(history: History, plan: FaultPlan, control: ControlFacts) -> It
     yield from _unfired(history, plan)
     yield from _failed_before_faults(history, plan)
     if control.background:
-        yield from _beside(history, plan, control.background_after)
+        yield from _beside(history, plan, control)
 
 
 def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
@@ -56,17 +56,19 @@ def _fails_by_script(call: Call) -> bool:
     return refused or (call.ended is not None and call.ended.stop in ("max_tokens", "error"))
 
 
-def _beside(history: History, plan: FaultPlan, not_before: int) -> Iterator[Verdict]:
+def _beside(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[Verdict]:
     """A fault on a request may meet a background call: what a request says is only known once it has arrived.
 
-    Not before as many main calls as came before the first background call of the control run.
+    Not before as many main calls as came before the first background call of the control run. And not in a later turn
+    of an agent that made none in a later turn there, if an earlier turn of this run has made one.
     """
     for fired in history.of(FaultFired):
         if not plan.faults[fired.fault].trigger.in_request:
             continue
         calls = next((turn.calls for turn in history.turns if turn.number == fired.turn), ())
-        earlier = sum(call.main and call.arrived.id < fired.id for call in history.calls)
-        if earlier >= not_before and calls and all(call.main for call in calls):
+        earlier = [call.main for call in history.calls if call.arrived.id < fired.id]
+        made = not control.background_later and fired.turn > 1 and not all(earlier)
+        if sum(earlier) >= control.background_after and not made and calls and all(call.main for call in calls):
             said = f"the {fired.name} may have fired on a background call: the agent makes some, and none came"
             yield inconclusive(said, [fired]).named("faults")
 

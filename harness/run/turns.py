@@ -119,8 +119,9 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call, shown)
     beside = shape is not None and bool(shape.asides)
     delegates = find_subagent(tools) is not None
-    if beside and not facts.background:
-        facts = replace(facts, background=True, background_after=0)
+    if beside:
+        after = facts.background_after if facts.background else 0
+        facts = replace(facts, background=True, background_after=after, background_later=True)
     fetches = find_fetch(tools) is not None
     facts = replace(facts, schemas=schemas, shape=shape, delegates=delegates, fetches=fetches)
     return replace(facts, tools=frozenset(schemas), frame=_frame_of_results(replies))

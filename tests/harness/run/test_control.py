@@ -141,6 +141,20 @@ def test_it_is_counted_how_many_main_calls_come_before_the_first_background_call
     assert (facts.background, facts.background_after) == (True, after)
 
 
+@pytest.mark.parametrize(("at", "later"), [(1, False), (3, True)])
+def test_a_title_comes_in_the_first_turn_and_a_check_in_each(at: int, later: bool):
+    """Turn 1 makes the calls 1 and 2 here, and turn 2 makes 3 and 4."""
+    tell = HistoryBuilder()
+    for _ in range(2):
+        tell.message()
+        tell.reply(tell.ask(1, background="title"), "A title")
+        tell.answer_step(1)
+        tell.end()
+    other = MainShape(frozenset({"nothing of it"}))
+    shapes = {number: other if number == at else SHAPE for number in (1, 2, 3, 4)}
+    assert read_control(tell.seal(), shapes, False, 2).background_later is later
+
+
 @pytest.mark.parametrize(
     ("shows", "why"),
     [

@@ -172,6 +172,28 @@ def test_a_request_is_the_conversations_where_the_control_run_made_no_other_so_e
     assert judged(with_event(tell.end().seal(), struck), control, **UPLOAD).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("later", "titled", "verdict"),
+    [(False, True, "pass"), (True, True, "inconclusive"), (False, False, "inconclusive")],
+)
+def test_a_title_that_came_with_the_first_message_is_not_lost_in_a_later_turn(later: bool, titled: bool, verdict: str):
+    """Unless the agent makes such calls in later turns too, or the title of this run has not come."""
+    tell = HistoryBuilder()
+    tell.message()
+    if titled:
+        tell.reply(tell.ask(1, background="title"), "A title")
+    tell.answer_step(1)
+    tell.end()
+    tell.message()
+    struck = replace(FIRED, name="cut", turn=2, step=None, attempt=None, call=None)
+    tell.add(struck)
+    tell.answer_step(1)
+    control = ControlFacts(True, background=True, background_later=later)
+    faults = [{"at": {"turn": 2, "phase": "request"}, "do": "cut"}]
+    turns = [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}] * 2
+    assert judged(tell.end().seal(), control, turns=turns, faults=faults).verdict == verdict
+
+
 def test_a_fault_that_never_fired_makes_the_run_inconclusive():
     """And the sentence says which, where."""
     judgement = judged(well(HistoryBuilder()).seal(), **CUT)
