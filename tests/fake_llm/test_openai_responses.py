@@ -231,6 +231,12 @@ GOOD = {
         *calling("a"),
         *answering("a"),
     ],
+    "sealed reasoning without its id": [
+        USER,
+        {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+        *calling("a"),
+        *answering("a"),
+    ],
     "custom tools": [
         {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "x"},
         {"type": "custom_tool_call_output", "call_id": "c", "output": "ok"},
@@ -313,6 +319,11 @@ BAD: dict[str, tuple[Any, int, str]] = {
         {"model": "m", "input": [{**REASONING, "encrypted_content": None}, *calling("a"), *answering("a")]},
         404,
         "Item with id 'rs_1' not found.",
+    ),
+    "reasoning that nothing identifies": (
+        {"model": "m", "input": [{"type": "reasoning", "summary": []}, *calling("a"), *answering("a")]},
+        400,
+        "Missing required parameter: 'input[0].id'.",
     ),
     "reasoning without what followed": (
         {"model": "m", "input": [REASONING, USER]},

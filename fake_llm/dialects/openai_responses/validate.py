@@ -28,7 +28,7 @@ _NEEDED: Final = {
     "function_call_output": ("call_id", "output"),
     "custom_tool_call": ("call_id", "name", "input"),
     "custom_tool_call_output": ("call_id", "output"),
-    "reasoning": ("id", "summary"),
+    "reasoning": ("summary",),
     "item_reference": ("id",),
 }
 _PREFIXES: Final = {"function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs", "message": "msg"}
@@ -170,7 +170,8 @@ def _shape(place: str, item: dict[str, Any]) -> Iterator[Refusal]:
         yield missing(f"{place}.type")
     if kind == "message":
         yield from _message(place, item)
-    for name in _NEEDED.get(kind, ()):
+    hollow = kind == "reasoning" and not item.get("encrypted_content")
+    for name in (*(("id",) if hollow else ()), *_NEEDED.get(kind, ())):
         if item.get(name) is None:
             yield missing(f"{place}.{name}")
     prefix, id_ = _PREFIXES.get(kind), item.get("id")
