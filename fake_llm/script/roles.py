@@ -14,7 +14,9 @@ SUBAGENT_TOOL = "subagent"
 FETCH = "fetch"
 SILENT_COMMANDS = frozenset({"true", ":"})
 """Commands of the shell role that print nothing, not even the token of their call: their result is empty."""
-_SHELL_NAME = re.compile(r"shell|bash|exec|run.*command|terminal", re.IGNORECASE)
+_SHELL_NAME = re.compile(
+    r"shell|bash|exec|run.*command|terminal|^(mcp__.*__)?(z?sh|cmd|command|console|cli|run)$", re.IGNORECASE
+)
 _SHELL_PARAMETERS = ("command", "cmd", "commands", "script")
 _SUBAGENT_NAME = re.compile(
     r"^(new_?)?task$|agent$|^agent|delegate|^(sessions_)?spawn(_agent)?$|sub_?agent|^(run|start|launch|dispatch)_?(task|agent)",

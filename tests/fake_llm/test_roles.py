@@ -27,6 +27,8 @@ TEXT = {"type": "string"}
         ),
         (tool("run_shell_command", ("command",), command=TEXT, description=TEXT), {"command": "ls"}),
         (tool("Terminal", script=TEXT), {"script": "ls"}),
+        (tool("sh", ("command",), command=TEXT), {"command": "ls"}),
+        (tool("mcp__box__run", ("cmd",), cmd=TEXT), {"cmd": "ls"}),
         (
             tool(
                 "bash",
@@ -54,6 +56,8 @@ def test_a_command_becomes_the_arguments_that_this_shell_requires(advertised: To
         tool("bash", path=TEXT),
         tool("bash", command={"type": "object"}),
         tool("search", command=TEXT),
+        tool("dry_run", command=TEXT),
+        tool("publish", command=TEXT),
         ToolSpec("bash", "", None),
         ToolSpec("bash", "", {}),
         ToolSpec("bash", "", {"type": "object", "properties": None}),
