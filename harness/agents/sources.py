@@ -135,5 +135,6 @@ def has(line: str, fields: Mapping[str, Any]) -> bool:
 
 
 def _json_lines(text: str) -> Iterator[Any]:
+    """Each line that is JSON, also behind the `data:` of a server-sent event."""
     for line in text.split("\n"):  # not splitlines: U+2028 may stand inside a JSON string
-        yield from _json_from(line, 0)
+        yield from _json_from(line.removeprefix("data:"), 0)

@@ -102,8 +102,9 @@ class Http(SpecPart):
         if self.base and not re.match(r"https?://[^/]+", self.base):
             raise BadValueError(f"expected an address like http://127.0.0.1:8000, found {self.base!r}", "base")
         for key in ("answer", "error"):
-            if OutputSource.parse(getattr(self, key) or "text").kind not in ("text", "json"):
-                raise BadValueError("expected `text` or `json:PATH`, which are read from the HTTP reply", key)
+            if OutputSource.parse(getattr(self, key) or "text").kind not in ("text", "json", "jsonl", "joined"):
+                says = "expected `text`, `json:PATH`, `jsonl:PATH` or `joined:PATH`, which are read from the HTTP reply"
+                raise BadValueError(says, key)
         return self
 
 

@@ -85,6 +85,26 @@ async def test_a_message_is_one_request_and_the_answer_is_in_the_reply(spec_of, 
     assert session.started.entry.endswith("agent.py")
 
 
+@pytest.mark.parametrize(
+    ("told", "answer", "error"),
+    [
+        (["{}", '{"delta": "in "}', '{"delta": "two"}', "[DONE]"], "in two", ""),
+        (['{"delta": "in "}', '{"error": {"message": "overloaded"}}'], "in ", "overloaded"),
+    ],
+)
+async def test_the_answer_may_come_as_server_sent_events(spec_of, place, told: list[str], answer: str, error: str):
+    """Its pieces are joined; an event may hold an error, with status 200."""
+
+    async def say(_: web.Request) -> web.Response:
+        return web.Response(text="".join(f"data: {it}\n\n" for it in told), content_type="text/event-stream")
+
+    async with running({"/message": say}) as base:
+        http = {"base": base, "url": "/message", "answer": "joined:delta", "error": "jsonl:error.message"}
+        async with open_agent(spec_of(http=http), place) as session:
+            outcome = await session.say("hi", first=True)
+    assert (outcome.answer, outcome.error, outcome.status) == (answer, error, 200)
+
+
 async def test_an_http_error_is_an_error_and_not_an_answer(spec_of, place):
     """The text at the spec's path; without a path, the whole reply."""
     async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:

@@ -27,6 +27,7 @@ from wedgehog.harness.scenario.mistake import BadValueError
         ("jsonl:item.text", 'log\n{"item": {"text": "a"}}\n{"item": {"te', "a"),
         ("jsonl:text", "nothing here", ""),
         ("jsonl:text", '{"text": "one\u2028line"}', "one\u2028line"),
+        ("joined:d", 'event: x\ndata: {"d": "in "}\r\n\r\ndata:{"d": "two"}\r\n\r\ndata: [DONE]\r\n', "in two"),
         ("joined:d.text", '{"d": {"text": "in "}}\n{"d": 1}\n{"d": {"text": "two"}}', "in two"),
     ],
 )

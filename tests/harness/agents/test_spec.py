@@ -130,7 +130,7 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
         ("http: {url: /m}\n", "a.yaml:3: expected either `start`"),
         ("http:\n  url: /m\n  start: [x]\n", "a.yaml:5: no key contains {port}"),
         ("http: {base: 'localhost:1', url: /m}\n", "a.yaml:3: expected an address like http://"),
-        ("http:\n  base: http://h:1\n  url: /m\n  answer: stdout\n", "a.yaml:6: expected `text` or `json:PATH`"),
+        ("http:\n  base: http://h:1\n  url: /m\n  answer: stdout\n", "a.yaml:6: expected `text`, `json:PATH`, "),
         (
             "http: {base: 'http://h:1', url: /m}\nanswer: json:a\n",
             "a.yaml:4: for a service, 'answer' goes inside 'http'",
