@@ -9,10 +9,10 @@ from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
+from wedgehog.fake_llm.script.results_in_text import COMMAND_BEGINS
 from wedgehog.fake_llm.script.turns import text_of
 from wedgehog.fake_llm.usage import carries_all, output_tokens
 from wedgehog.harness.record.events.call import ToolCallOffered
-from wedgehog.harness.services.beacon import tokens_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SentReply:
                 name,
                 whole and place < blocks,
                 wrapped=place < blocks and call.raw_args is not None and carries_all(call),
-                traced=token in tokens_in(json.dumps(dict(call.args))),
+                traced=token in COMMAND_BEGINS.findall(json.dumps(dict(call.args))),
             )
             for (place, call), (token, name, whole) in zip(calls, self.offers, strict=False)
         )

@@ -47,9 +47,9 @@ def test_a_tool_that_does_not_exist_cannot_run():
 def test_a_call_is_traced_if_its_command_says_that_it_starts():
     """A shell takes its command as a text or as a list of words; other tools leave no trace."""
     command = wrapped("ls", "wbcdf1x1x1", Path("trace"))
-    given = ({"command": command}, {"cmd": ["sh", "-c", command]}, {"path": "ls"})
-    sent = SentReply(Reply(tuple(ToolCall("run", it) for it in given)), [("1.1.1", "run", True)] * 3)
-    assert [it.traced for it in sent.offered(3)] == [True, True, False]
+    given = ({"command": command}, {"cmd": ["sh", "-c", command]}, {"path": "ls"}, {"prompt": "Read it. wbcdf1x1x1"})
+    sent = SentReply(Reply(tuple(ToolCall("run", it) for it in given)), [("1.1.1", "run", True)] * 4)
+    assert [it.traced for it in sent.offered(4)] == [True, True, False, False]
 
 
 def test_a_repair_is_found_in_a_log_whose_lines_are_long():
