@@ -25,6 +25,16 @@ class SideCalls:
         return self.name.rpartition(" ")[0]
 
     @property
+    def turn(self) -> int:
+        """The turn's number."""
+        return self.calls[0].arrived.turn
+
+    def waits_at(self, event: int) -> bool:
+        """Whether it has tool calls at the event with this id, and has not sent their results."""
+        last = next((call for call in reversed(self.calls) if call.arrived.id < event), None)
+        return last is not None and last.ended is not None and last.ended.id < event and bool(last.ended.tool_calls)
+
+    @property
     def steps(self) -> Iterator[tuple[int, tuple[Call, ...]]]:
         """Its steps, each with its attempts."""
         for step, calls in groupby(sorted(self.calls, key=_step), _step):
@@ -47,16 +57,17 @@ def side_calls(history: History) -> Iterator[SideCalls]:
 
 
 @invariant("side_call_bound", by_calls=True)
-def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30) -> Iterator[Verdict]:
+def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30, nested: int = 30) -> Iterator[Verdict]:
     """A step of a side conversation is paid at most `per_step` times after the first, and asked `attempts` times.
 
     Side conversations are subagents, planners and judges. A parent that runs a failing subagent again multiplies the
     subagent's own retries; a run with the same prompt is the same conversation. The bounds are those of the main
     conversation (`paid_call_bound`, `retry_discipline`). Any other request beside the conversation, such as that for a
-    title or a plan, is sent word for word at most `attempts` times in a turn.
+    title or a plan, is sent word for word at most `attempts` times in a turn. While a subagent begins, at most `nested`
+    others wait for their tools, beside those that the main conversation called.
 
     Fix: Limit the attempts of a subagent, and do not start it again with the same prompt after it has given up.
-    Count its calls in the budget of the turn.
+    Count its calls in the budget of the turn. Give the deepest subagent no tool that starts another one.
     """
     for side in side_calls(history):
         for step, calls in side.steps:
@@ -65,6 +76,25 @@ def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30)
     for turn in history.turns:
         for name, equal in _equal(turn):
             yield from _one(f"{turn}: one {name} call", equal, len(equal), attempts)
+        yield from _nested(turn, [side for side in side_calls(history) if side.turn == turn.number], nested)
+
+
+def _nested(turn: Turn, sides: Sequence[SideCalls], allowed: int) -> Iterator[Verdict]:
+    """Subagents that wait for results as another one begins, more of them than the main conversation called."""
+    for side in sides:
+        first = side.calls[0].arrived
+        own = sum(map(_offers, (call for call in calls_of(turn) if call.main and call.arrived.id < first.id)))
+        waiting = [other for other in sides if other.waits_at(first.id)]
+        if len(waiting) - own > allowed:
+            says = (
+                f"{turn}: {side.name} began while {len(waiting)} others waited for their tools, {own + allowed} allowed"
+            )
+            yield fail(says, (waiting[0].calls[0].arrived, first))
+            return
+
+
+def _offers(call: Call) -> int:
+    return len(call.ended.tool_calls) if call.ended is not None else 0
 
 
 def _equal(turn: Turn) -> Iterator[tuple[str, list[Call]]]:

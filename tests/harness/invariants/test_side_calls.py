@@ -126,3 +126,22 @@ def test_an_equal_call_beside_the_conversation_is_not_made_for_ever(times: int, 
     assert verdict.status == (status if status == "fail" else "nothing")
     if status == "fail":
         assert verdict.says == "turn 1: one structured call was asked 31 times, 30 allowed"
+
+
+@pytest.mark.parametrize(("depth", "status"), [(32, "pass"), (33, "fail")])
+def test_subagents_that_hand_their_task_on_are_bounded(tell: HistoryBuilder, depth: int, status: str):
+    """Each waits for the next one; the main conversation called two itself."""
+    for number in range(1, depth + 2):
+        tell.reply(tell.ask(1, side=f"subagent {number}"), tools=[True])
+    verdict = check("side_call_bound", tell.end().seal())
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says == "turn 1: subagent 34 began while 33 others waited for their tools, 32 allowed"
+
+
+def test_many_subagents_one_after_the_other_are_not_nested(tell: HistoryBuilder):
+    """Each has ended, or sent its tool's result, before the next one begins."""
+    for number in range(1, 60):
+        (token,) = tell.reply(tell.ask(1, side=f"subagent {number}"), tools=[True])
+        tell.reply(tell.ask(2, side=f"subagent {number}", results=[result(token)]), "The task is done.")
+    assert check("side_call_bound", tell.end().seal()).status == "pass"
