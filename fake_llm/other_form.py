@@ -9,10 +9,12 @@ the index of each piece allows.
 
 Wrong numbers are those of gateways. `index`: every tool call has the index 0 (https://github.com/ollama/ollama/issues/15457,
 https://github.com/0xPlaygrounds/rig/pull/1443). `ids`: each event has another id of its item
-(https://github.com/BerriAI/litellm/pull/30072).
+(https://github.com/BerriAI/litellm/pull/30072). `again`: each reply numbers its tool calls from 0, so that two replies
+have the same ids (https://github.com/NousResearch/hermes-agent/pull/88324, https://github.com/openclaw/openclaw/pull/109447).
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
@@ -21,9 +23,11 @@ from typing import Any, Final, Literal
 from wedgehog.fake_llm.frame import Frame, encode, event
 from wedgehog.fake_llm.ids import made_up
 
-Form = Literal["lines", "fields", "turns", "index", "ids"]
+Form = Literal["lines", "fields", "turns", "index", "ids", "again"]
 Frames = tuple[Frame, ...]
 _NOTE: Final = {"note": "a kind of event that is new"}
+_ID_OF_A_CALL: Final = re.compile(rb"w[a-z]{4}\d+x\d+x(\d+)a\d+")
+"""As the script writes it behind the wire's own prefix; the number of the call in its reply."""
 _UNFILTERED: Final = [{"prompt_index": 0, "content_filter_results": {}}]
 
 
@@ -127,6 +131,11 @@ def _other_id(id_: str, number: int) -> str:
     return f"{id_.partition('_')[0]}_{made_up('item', id_, number, length=50, small=True)}"
 
 
+def _numbered_again(frames: Frames) -> Iterator[Frame]:
+    for frame in frames:
+        yield _with(frame, _ID_OF_A_CALL.sub(lambda found: b"%d" % (int(found[1]) - 1), frame.data))
+
+
 def _document(frame: Frame) -> dict[str, Any]:
     """Return the JSON of a frame; empty for `[DONE]`."""
     start = frame.data.find(b"{")
@@ -146,5 +155,6 @@ FORMS: Final[Mapping[Form, Mapping[str, _Change]]] = {
     "turns": {_CHAT: _in_turns},
     "index": {_CHAT: _one_index},
     "ids": {_RESPONSES: _other_ids},
+    "again": dict.fromkeys(("anthropic", _CHAT), _numbered_again),
 }
 """The wires that have each form, and what makes it."""

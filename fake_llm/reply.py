@@ -181,7 +181,7 @@ class OtherForm:
 class Misnumbered:
     """The stream numbers its parts wrongly, as some gateways do."""
 
-    numbers: Literal["index", "ids"] = "index"
+    numbers: Literal["index", "ids", "again"] = "index"
 
 
 Edit: TypeAlias = (
@@ -204,7 +204,8 @@ class Reply:
 
     A `stop` of None is derived from the items: "tool" if one is a call, else "end". With `shows_thoughts` a dialect
     whose own provider hides reasoning sends it as compatible providers do. With `no_choice` a reply without items comes
-    as a body without choices (or candidates), in dialects that have a list of them.
+    as a body without choices (or candidates), in dialects that have a list of them. With `broken_call` one ends for a
+    tool call that the provider could not read, where providers check that (Gemini).
     """
 
     items: tuple[Item, ...] = ()
@@ -214,6 +215,7 @@ class Reply:
     edits: tuple[Edit, ...] = ()
     shows_thoughts: bool = False
     no_choice: bool = False
+    broken_call: bool = False
 
     @property
     def stop_reason(self) -> Stop:
@@ -238,7 +240,7 @@ class Failure:
     page instead of the provider's shape. `retry_after` is the header's value: seconds, a text sent as it is, or
     "date:SECONDS" for an HTTP date that many seconds from now. `item` is the kind of an item of the conversation that
     the provider cannot use, and `overflow` a request that is longer than the model's window; both in each provider's
-    own words.
+    own words. `as_success` sends the provider's words under status 200, as some gateways do.
     """
 
     status: int
@@ -249,6 +251,7 @@ class Failure:
     html: bool = False
     item: ItemKind | None = None
     overflow: Overflow | None = None
+    as_success: bool = False
 
 
 Answer: TypeAlias = Reply | Failure

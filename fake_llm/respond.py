@@ -128,11 +128,12 @@ class Responder:
         retry_after = _retry_after(failure.retry_after, self.now)
         fact = RefusalSent(call, told.status, told.kind, told.message, False, True, failure.retry_after)
         wait_s = _wait_s(retry_after, self.now)
-        of_no_limit = failure.html or failure.kind == BALANCE
+        of_no_limit = failure.html or failure.as_success or failure.kind == BALANCE
         headers = [] if of_no_limit else self.dialect.failure_headers(told.status, wait_s, self.now)
         if retry_after:
             headers += [("Retry-After", retry_after), *azure.in_milliseconds(self.request.headers, wait_s)]
-        return RequestOutcome((*noted, fact), self._whole(told, headers), failure.delay_s)
+        sent = replace(told, status=_OK) if failure.as_success else told
+        return RequestOutcome((*noted, fact), self._whole(sent, headers), failure.delay_s)
 
     def _told(self, failure: Failure) -> Response:
         """Write a scripted failure in the provider's shape, or as a gateway's page."""

@@ -75,6 +75,11 @@ def carries_all(call: ToolCall) -> bool:
     return call.raw_args is None or (bool(call.args) and arguments(call.args, None) in call.raw_args)
 
 
+def is_object(text: str) -> bool:
+    """Return True if a text is a JSON object, as the arguments of a call must be."""
+    return json_object(text.encode(errors="surrogatepass")) is not None
+
+
 class Meter:
     """Distributes a reply's output tokens over its characters, to count the tokens that each frame delivers.
 

@@ -41,9 +41,11 @@ Need = Literal[
     "stream_form",
     "chat_chunks",
     "item_ids",
+    "call_ids",
     "schema",
     "schema_beside",
     "choices",
+    "broken_calls",
     "models",
     "calls",
 ]

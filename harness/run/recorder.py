@@ -32,7 +32,14 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import Placing, SentReply
-from wedgehog.harness.run.result_signs import has_first, is_silent, prints_first, shells_words, signs_in
+from wedgehog.harness.run.result_signs import (
+    has_first,
+    is_silent,
+    names_arguments,
+    prints_first,
+    shells_words,
+    signs_in,
+)
 
 UNREADABLE = Conversation("", "", False, ())
 HEADER_CHARS = 200
@@ -188,8 +195,9 @@ class Recorder:
             size = len(it.text)
             signs, begins = signs_in(it.text), has_first(it.text, first.get(it.call_id, ""))
             return ToolResult(
-                it.call_id, size, it.is_error, token, printed, False, broken_off, prints, signs, prints_first=begins
-            )
+                it.call_id, size, it.is_error, token, printed, False, broken_off, prints, signs, begins,
+                names_arguments(it.text),
+            )  # fmt: skip
 
         return tuple(carried(it) for said in talk.messages for it in said.tool_results)
 

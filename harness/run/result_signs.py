@@ -37,6 +37,12 @@ _FIRST_COMMAND = re.compile(
 )
 """The command that a scripted one begins with, in the JSON text of a tool call's arguments."""
 _NUMBERS = 3
+_SHORT = 300
+_OF_ARGUMENTS = re.compile(
+    r"command|cmd|script|require|missing|expect|type|string|\btext|schema|propert|field|number|integer|\bint\b|\bstr\b"
+    r"|\bfloat|object|must be|should be|not found|wqbcd|\d+x\d+x\d+"
+)
+"""Names of the parameter, words for what a value is and for what it should be, or the output of a command that ran."""
 _SILENT = re.compile(r"[{(] (?:" + "|".join(sorted(SILENT_COMMANDS)) + r")(?:\\n|\n|;| )+[})]")
 """A scripted command that prints nothing, in the same text."""
 
@@ -108,6 +114,15 @@ def is_silent(arguments: str) -> bool:
 def has_first(text: str, first: str) -> bool | None:
     """Whether a text has what its command prints first, whatever the ends of its lines are; None if that is unknown."""
     return " ".join(first.split()) in " ".join(text[:_SCANNED].split()) if first else None
+
+
+def names_arguments(text: str) -> bool:
+    """Whether a text may name what is wrong with the arguments of a call of a shell; a long one may hold anything.
+
+    >>> names_arguments("The parameter `command` type is expected as `string`"), names_arguments("Error: invalid input")
+    (True, False)
+    """
+    return len(text) > _SHORT or not text.isascii() or _OF_ARGUMENTS.search(text.lower()) is not None
 
 
 def shells_words(text: str) -> str:

@@ -120,6 +120,9 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the model writes its tool calls in text, one in a reply (calls_in_text)": (
             bool(spec.calls_in_text) and scenario.calls_at_once > 1
         ),
+        "the model writes its tool calls in text, and a command has many lines (calls_in_text)": (
+            bool(spec.calls_in_text) and any("\n" in command for command in scenario.commands)
+        ),
         "the agent does not stream, and the fault counts events": "stream" in needs and not control.streams,
         f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (
             scenario.breaks_arguments and bool(_as_objects(spec, control))
@@ -138,7 +141,11 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in FORMS["lines"],
         f"{spec.wire} has no chunks of chat completions": "chat_chunks" in needs and spec.wire not in FORMS["index"],
         f"replies of {spec.wire} have no list of choices": "choices" in needs and spec.wire not in HAVE_CHOICES,
+        f"no provider of {spec.wire} says that it could not read a tool call": "broken_calls" in needs
+        and spec.wire != "gemini",
         f"streams of {spec.wire} give items no id": "item_ids" in needs and spec.wire not in FORMS["ids"],
+        f"no provider of {spec.wire} is known to give two calls one id": "call_ids" in needs
+        and spec.wire not in FORMS["again"],
         f"no provider of {spec.wire} signs what its model thought": "thinking" in needs and spec.wire in NO_REASONING,
         f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs
         and spec.wire != "openai-chat",

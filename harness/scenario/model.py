@@ -1,11 +1,10 @@
 """A scenario (docs/scenarios.md), validated. Durations are the script's; a run divides them by `time_scale`."""
 
-import json
-
 from pydantic import model_validator
 
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS
+from wedgehog.fake_llm.usage import is_object
 from wedgehog.harness.faults.base import Need
 from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -97,12 +96,5 @@ class Scenario(ScenarioKeys):
         """Whether a tool call's arguments are no JSON object, by a fault or as the script writes them."""
         replies = [reply for turn in self.turns for reply in turn.replies if reply.stop != "max_tokens"]
         calls = (item for reply in replies for item in reply.items if isinstance(item, ToolCall))
-        broken = any(call.raw_args is not None and not _is_object(call.raw_args) for call in calls)
+        broken = any(call.raw_args is not None and not is_object(call.raw_args) for call in calls)
         return broken or any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults)
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
-        return False

@@ -24,8 +24,13 @@ def wrapped(command: str, token: str, file: Path) -> str:
     `token` is printed last and identifies the result; its name in the file is turn.step.call. Only a silent command
     prints nothing: its result is empty, and known by the id of its call. A command that ends in `&` is done when its
     job ends, while the shell continues at once. One that ends in `& wait` is done when its child process ends, which
-    tells of that itself: it may outlive the shell.
+    tells of that itself: it may outlive the shell. One that ends with a here-document still does.
     """
+    script = _with_trace(command, token, file)
+    return f"sh <<'{_TEXT}'\n{script}\n{_TEXT}" if ends_with_its_text(command) else script
+
+
+def _with_trace(command: str, token: str, file: Path) -> str:
     name, trace = dotted(token), shlex.quote(str(file))
     told = "" if command.strip() in SILENT_COMMANDS else f"printf '%s\\n' {token}; "
     last = f"{told}(exit $wedgehog_status)"
@@ -55,6 +60,7 @@ def in_one_line(command: str, token: str, file: Path) -> str:
 _MARK = re.compile(r"(.*\S)\s+#\s*(\w+)")
 """A command in one line, and a comment of one word."""
 _LINE_END = re.compile(r"([&;]?)\n")
+_TEXT = "END_OF_WEDGEHOG"
 _AWAITED = re.compile(r"(.*[^&])&\s*wait", re.DOTALL)
 """A job, and its shell that waits for it."""
 
@@ -73,6 +79,16 @@ def ends_in_background(command: str) -> bool:
     """Return whether the command's last word is `&`; a comment after it does not count."""
     last = re.sub(r"(^|\s)#[^'\"]*$", "", command.rstrip().rpartition("\n")[2]).rstrip()
     return re.search(r"(?<![&\\])&$", last) is not None
+
+
+def ends_with_its_text(command: str) -> bool:
+    """Return whether the command's last line ends a here-document.
+
+    >>> ends_with_its_text("cat <<'END'\\none\\nEND"), ends_with_its_text("cat <<END\\none\\nEND\\necho END")
+    (True, False)
+    """
+    last = command.rpartition("\n")[2]
+    return re.fullmatch(r"\w+", last) is not None and re.search(rf"<<-?\s*['\"\\]?{last}\b", command) is not None
 
 
 def dotted(token: str) -> str:

@@ -158,6 +158,7 @@ class CallBuilder:
         slowed: bool = False,
         headers: bool | None = None,
         traced: bool = False,
+        misfits: bool = False,
     ) -> tuple[str, ...]:
         """A reply is generated and delivered; `tools`: whether each call of `name` is whole. Returns their tokens."""
         turn, step = self._calls[call]
@@ -182,7 +183,7 @@ class CallBuilder:
                 slowed=slowed,
                 headers_delivered=headers,
                 tool_calls=tuple(
-                    ToolCallOffered(token, name, whole, traced=traced)
+                    ToolCallOffered(token, name, whole, misfits=misfits, traced=traced)
                     for token, whole in zip(offered, tools, strict=True)
                 ),
             )

@@ -225,6 +225,14 @@ async def test_a_page_stands_where_json_was_expected(open_llm: Any, ask: Any, re
     assert recorder.all(WriteStarted) == []
 
 
+async def test_an_error_may_look_like_a_success(open_llm: Any, ask: Any, recorder: Any, provider: Any) -> None:
+    """The provider's own words in JSON under status 200, also where a stream was asked for; recorded as refused."""
+    received = await ask(await open_llm(Failure(429, as_success=True)), provider, stream=True)
+    assert (received.status, received.headers["content-type"].split(";")[0]) == (200, "application/json")
+    assert received.error == (await ask(await open_llm(Failure(429)), provider, stream=True)).error
+    assert [fact.status for fact in recorder.all(RefusalSent)] == [429, 429]
+
+
 async def test_a_used_up_balance_is_refused_in_each_providers_words(
     open_llm: Any, ask: Any, recorder: Any, provider: Any
 ) -> None:

@@ -78,6 +78,7 @@ async def test_azure_asks_for_the_wait_in_milliseconds_too(do: Any, ms: str | No
         ({"status": 500}, CHAT, {}),
         ("balance", CHAT, {}),
         ({"html_body": 429}, CHAT, {}),
+        ("error_body", CHAT, {}),
     ],
 )
 async def test_other_failures_have_only_what_their_service_sends(do: Any, request_: Any, found: dict[str, str]):

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,6 +64,15 @@ async def test_each_event_of_an_item_has_another_id_but_the_last(open_llm: Any, 
     assert len(ids) == len(set(ids)) and all(id_.startswith("fc_") for id_ in ids)
     assert len(calls) == 1
     assert received.events[-1][1]["response"]["output"][1]["id"] == ids[-1]
+
+
+async def test_each_reply_numbers_its_calls_again(open_llm: Any, ask: Any) -> None:
+    """The wire's own prefix stays, and so does what the commands print."""
+    calls = (replace(BUILD, id="wabcd1x2x1a1"), ToolCall("shell", {"command": "echo wabcd1x2x2"}, id="wabcd1x2x2a1"))
+    received = await ask(await open_llm(edited(Misnumbered("again"), Reply(calls))), OpenAI, stream=True)
+    parts = parts_of(received)
+    assert [part["id"] for part in parts if "id" in part] == ["call_0", "call_1"]
+    assert "wabcd1x2x2" in "".join(part["function"]["arguments"] for part in parts)
 
 
 async def test_a_gateways_error_ends_its_choice(open_llm: Any, ask: Any) -> None:

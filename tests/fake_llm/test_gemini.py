@@ -80,6 +80,15 @@ async def test_a_blocked_prompt_has_no_candidates(open_llm: Any, ask: Any) -> No
         assert "candidates" not in told and told["promptFeedback"] == {"blockReason": "OTHER"}
 
 
+async def test_a_call_that_could_not_be_read_ends_the_reply(open_llm: Any, ask: Any) -> None:
+    """With a reason of its own and no parts, streamed or not."""
+    llm = await open_llm(Reply(stop="end", broken_call=True))
+    whole, streamed = await ask(llm, Gemini), await ask(llm, Gemini, path=SSE)
+    for told in (whole.json, *chunks(streamed)):
+        (candidate,) = told["candidates"]
+        assert candidate["content"] == {} and candidate["finishReason"] == "MALFORMED_FUNCTION_CALL"
+
+
 async def test_a_stream_says_the_same_in_events(open_llm: Any, ask: Any) -> None:
     """Pieces of text, each call whole, and last the reason and the whole bill; all bear one id."""
     received = await ask(await open_llm(RICH), Gemini, path=SSE)

@@ -160,6 +160,7 @@ async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **
     """One call: the content, and the reason why it stopped."""
     SHOWN_NOW.clear()
     sent = messages[-9:] if "keeps-the-last-nine" in BUGS else messages
+    sent = without_copies(sent) if "takes-an-id-for-a-copy" in BUGS else sent
     body = {"model": model(), "max_tokens": 4000, "stream": True, "messages": [*map(as_sent, sent)], **more}
     if "thinks" in BUGS:
         body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
@@ -179,6 +180,17 @@ async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **
     except (aiohttp.ClientError, OSError, ValueError) as wrong:
         late = isinstance(wrong, TimeoutError)
         raise RetryError(f"Error: {'the model timed out' if late else f'connection: {wrong!r}'}") from wrong
+
+
+def without_copies(messages: list[Message]) -> list[Message]:
+    """Leave out each result whose id an earlier one has."""
+    seen: set[str] = set()
+    kept: list[Message] = []
+    for message in messages:
+        fresh = [part for part in message["content"] if part.get("tool_use_id", "") not in seen]
+        seen |= {part["tool_use_id"] for part in fresh if "tool_use_id" in part}
+        kept += [{**message, "content": fresh}] if fresh else []
+    return kept
 
 
 async def refused(reply: aiohttp.ClientResponse) -> None:
@@ -308,7 +320,9 @@ def said_something(content: list[Message], stop: str) -> tuple[list[Message], st
 
 async def shell(command: Any) -> tuple[str, bool]:
     if not isinstance(command, str) and "arguments-unchecked" not in BUGS:
-        return "Error: `command` must be text", True
+        return "Error: invalid input" if "says-only-invalid" in BUGS else "Error: `command` must be text", True
+    if "one-shell-for-all" in BUGS:
+        return await in_one_shell(command), False
     process = await asyncio.create_subprocess_exec(
         *("sh", "-c", command), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT, start_new_session=True,
@@ -343,6 +357,22 @@ async def shell(command: Any) -> tuple[str, bool]:
     if "failure-looks-like-success" in BUGS:
         return text, False
     return ("" if "stopped" in note and "a-stop-has-no-output" in BUGS else text) + note or "(no output)", bool(note)
+
+
+async def in_one_shell(command: str) -> str:
+    """What an interactive shell prints before the words behind the command come out."""
+    pipes = {"stdin": asyncio.subprocess.PIPE, "stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+    process = await asyncio.create_subprocess_exec("sh", **pipes)
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(f"{command}; echo all-done\n".encode())
+    said = b""
+    try:
+        while not said.endswith(b"all-done\n"):
+            said += await process.stdout.readline()
+    finally:
+        process.kill()
+        await process.wait()
+    return said.removesuffix(b"all-done\n").decode()
 
 
 async def collect(process: asyncio.subprocess.Process, said: bytearray) -> None:
@@ -509,6 +539,9 @@ async def step(
         raise FailedError("Error: two tool calls with one id")
     lasting = [part for part in content if part["type"] == "tool_use"] if calls and "drops-words" in BUGS else content
     session.add("assistant", [{key: value for key, value in part.items() if key != "bad"} for part in lasting])
+    if "takes-examples-for-calls" in BUGS and '"arguments":' in text_of(content):
+        session.add("user", [result({"id": "toolu_of_the_text"}, "example")])
+        return None
     if not calls:
         if "stores-its-answer-twice" in BUGS:
             session.add("assistant", content)

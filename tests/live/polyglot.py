@@ -1,5 +1,7 @@
 """A small agent that speaks all five wire formats: `polyglot.py WIRE URL MESSAGE`, with `forget` it loses results.
 
+With `lenient` a missing list is an empty one.
+
 Standard library only; each wire is what it says, what it understands, and how results go back.
 """
 
@@ -79,6 +81,8 @@ class Gemini:
 
     def read(self, reply):
         content = reply["candidates"][0]["content"]
+        if "lenient" in sys.argv:
+            content = {"parts": []} | content
         texts = [part["text"] for part in content["parts"] if "text" in part]
         called = [part["functionCall"] for part in content["parts"] if "functionCall" in part]
         return "".join(texts), [(call.get("id"), call["args"]["command"]) for call in called], [content]
@@ -136,5 +140,5 @@ if __name__ == "__main__":
         print(answer(WIRES[sys.argv[1]], sys.argv[2], sys.argv[3], "forget" in sys.argv))
     except StatusError as wrong:
         sys.exit(f"Error: {wrong.body.decode()}")
-    except OSError as wrong:
-        sys.exit(f"Error: {wrong}")
+    except (OSError, KeyError) as wrong:
+        sys.exit(f"Error: {wrong!r}")

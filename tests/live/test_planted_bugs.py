@@ -43,6 +43,12 @@ PLANTED = {
         {"paid_call_bound", "retry_discipline", "turn_deadline"},
     ),
     "endless-tool-calls": ("ends-silently-at-its-limit", {"error_surfaced"}),
+    "error-under-status-200": (
+        "trusts-the-status,early-end-is-an-end,empty-is-an-answer",
+        {"error_surfaced", "session_recovers"},
+    ),
+    "text-shows-a-tool-call": ("takes-examples-for-calls", {"tool_call_pairing", "session_recovers"}),
+    "tool-ids-begin-again": ("takes-an-id-for-a-copy", {"tool_call_pairing", "session_recovers"}),
     "many-rounds-of-tools": ("keeps-the-last-nine", {"tool_call_pairing", "session_recovers"}),
     "error-in-stream-inside-a-tool-call": ("keeps-half-arguments", {"whole_call_runs"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
@@ -62,6 +68,7 @@ PLANTED = {
 }
 OF_A_KILL = {"killed-in-mid-write": ("torn-line-is-fatal", {"session_recovers"})}
 OF_A_DISK = {"disk-full-while-a-tool-runs": ("no-repair", {"tool_call_pairing", "session_recovers"})}
+OF_A_SHELL = {"command-ends-with-its-text": ("one-shell-for-all", {"turn_deadline"})}
 OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
     "mcp-arguments-are-broken": ("broken-arguments-are-none", {"no_half_calls"}),
@@ -81,6 +88,8 @@ STRICT = {
     "command-prints-a-lot": ("cuts-silently", {"cut_told"}),
     "server-error-after-tool-always": ("loses-history-after-an-error", {"history_kept"}),
     "key-refused": ("hides-the-cause", {"cause_told"}),
+    "error-under-status-200": ("trusts-the-status", {"cause_told"}),
+    "arguments-of-wrong-types": ("says-only-invalid", {"arguments_told"}),
     "connection-refused-always": ("hides-the-cause", {"cause_told"}),
     "text-looks-like-markup": ("remembers-only-words", {"rounds_kept"}),
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
@@ -158,6 +167,7 @@ def _entry(folder: Path, scenario: str, bugs: str, *, with_tools: bool) -> Entry
     agent, words = Path(__file__).with_name("plantable.py"), bugs.replace("switches", "model={model}")
     words = words.replace("named", "session={session}")
     spec = SPEC.format(name=path.stem, bugs=words, agent=agent, tool_url=tool_url)
+    spec += "limits: {turn_s: 5}\n" * ("one-shell" in bugs)
     spec += "tools: http\n" * with_tools + TELLS * ("tells-usage" in bugs) + MODELS * ("switches" in bugs)
     path.write_text(spec)
     return Entry(load_scenario(stock_folder() / "catalogue" / f"{scenario}.yaml"), load_spec(path))
@@ -178,7 +188,7 @@ def with_tools(judged: Any, warm_python: str) -> Found:
 @pytest.fixture(scope="module")
 def processes(judged: Any) -> Found:
     """A kill and a full disk need a process, so this is the live world."""
-    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL), "live")
+    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL) | _pairs(OF_A_SHELL), "live")
 
 
 @pytest.mark.parametrize("scenario", sorted(PLANTED))
@@ -186,7 +196,7 @@ def test_a_planted_bug_is_red_and_the_sound_agent_green(simulated: Found, scenar
     """In virtual time; exactly the invariants that the survey names."""
     bugs, red = PLANTED[scenario]
     assert _safe(simulated, scenario, "none") == ("pass", set())
-    assert _safe(simulated, scenario, bugs) == ("fail", red)
+    assert _safe(simulated, scenario, bugs.replace(",", "-")) == ("fail", red)
 
 
 @pytest.mark.parametrize("scenario", sorted(OF_A_DISK))
@@ -203,6 +213,14 @@ def test_a_planted_bug_is_red_where_the_disk_is_full(processes: Found, scenario:
 def test_a_planted_bug_is_red_after_a_kill(processes: Found, scenario: str):
     """The sound agent writes its session anew when it loads it, and appends then: such a file can be torn."""
     bugs, red = OF_A_KILL[scenario]
+    assert _safe(processes, scenario, "none") == ("pass", set())
+    assert _safe(processes, scenario, bugs) == ("fail", red)
+
+
+@pytest.mark.parametrize("scenario", sorted(OF_A_SHELL))
+def test_a_planted_bug_is_red_where_a_command_needs_a_real_shell(processes: Found, scenario: str):
+    """Words behind a here-document hide its end from the shell, which waits for more."""
+    bugs, red = OF_A_SHELL[scenario]
     assert _safe(processes, scenario, "none") == ("pass", set())
     assert _safe(processes, scenario, bugs) == ("fail", red)
 

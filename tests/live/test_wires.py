@@ -67,3 +67,11 @@ def test_a_lost_result_is_refused_in_the_words_of_each_provider(play: Any):
     rows = play("forget", wires=strict)
     verdicts = {wire: (row["verdict"], row["violated"]) for wire, row in rows.items()}
     assert verdicts == dict.fromkeys(strict, ("fail", "tool_call_pairing"))
+
+
+def test_a_call_that_the_provider_could_not_read_must_not_end_the_turn_silently(play: Any):
+    """Gemini says so by a reason of its own, and the reply has no parts."""
+    fault = {"at": {"turn": 1, "step": 1}, "do": {"empty_reply": "broken_call"}}
+    strict, lenient = (play(*words, wires=("gemini",), faults=[fault])["gemini"] for words in ((), ("lenient",)))
+    assert (strict["verdict"], strict["violated"]) == ("pass", "")
+    assert (lenient["verdict"], lenient["violated"]) == ("fail", "error_surfaced")

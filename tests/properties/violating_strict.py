@@ -264,7 +264,17 @@ def _a_lost_call(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _arguments_told(play: RunDraw) -> None:
+    """The model reads only that its call was wrong."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[False], misfits=True)
+    told = ToolResult("call", 13, is_error=True, token=token, printed=False, names_arguments=False)
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 STRICT: Mapping[str, tuple[Violation, ...]] = {
+    "arguments_told": (_arguments_told,),
     "calls_kept": (_a_lost_call,),
     "cut_told": (_cut_told,),
     "output_told": (_output_told,),

@@ -24,6 +24,7 @@ _ARRAY_TYPE: Final = "application/json; charset=UTF-8"
 _EVENTS: Final = Framing(SSE, b"\r\n")
 """Official clients read comments as data, and skip an empty line."""
 _ARRAY: Final = Framing(_ARRAY_TYPE, b"\r\n", b"[", b",\r\n", b"]")
+_BROKEN: Final = "MALFORMED_FUNCTION_CALL"
 _ERRORS: Final = {
     400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
     401: (
@@ -94,15 +95,18 @@ class _GeminiWriter(ReplyWriter):
 
     def _ending(self) -> dict[str, Any]:
         broken = [item for item in self.items if isinstance(item, ToolCall) and args_of(item) is None]
+        if self.reply.broken_call:
+            return {"finishReason": _BROKEN, "finishMessage": "Malformed function call: default_api."}
         if broken and self.reply.stop != "max_tokens":
             said = f"Malformed function call: {broken[0].name}({arguments({}, broken[0].raw_args)})"
-            return {"finishReason": "MALFORMED_FUNCTION_CALL", "finishMessage": said}
+            return {"finishReason": _BROKEN, "finishMessage": said}
         return {"finishReason": self.stop}
 
     def _chunk(
         self, parts: list[dict[str, Any]], output_tokens: int, ending: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        candidate = {"content": {"parts": parts, "role": "model"}, **(ending or {}), "index": 0}
+        content = {} if self.reply.broken_call else {"parts": parts, "role": "model"}
+        candidate = {"content": content, **(ending or {}), "index": 0}
         blocked = {"promptFeedback": {"blockReason": "OTHER"}}
         return {
             **(blocked if self.reply.no_choice else {"candidates": [candidate]}),

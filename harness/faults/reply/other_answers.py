@@ -51,6 +51,22 @@ class HtmlBody(ReplyFault):
         return Failure(self.code, message=self.message, html=True)
 
 
+@fault("error_body", family="reply")
+class ErrorBody(ReplyFault):
+    """The request is answered with status 200 and an error as its JSON body, as some gateways do; nothing is paid.
+
+    The error has the provider's shape and words, and `code` is its own status.
+    """
+
+    unofficial: ClassVar[bool] = True
+    code: Annotated[int, Field(ge=400, le=599, examples=STATUSES)] = 429
+    message: str | None = None
+
+    def on_answer(self, answer: Answer, context: Context) -> Answer:
+        """An error that looks like a success."""
+        return Failure(self.code, message=self.message, as_success=True)
+
+
 @fault("refusal", family="reply")
 class ModelRefusal(ReplyFault):
     """The model refuses, with the provider's own stop reason, and says `text` instead of its answer."""
@@ -67,23 +83,26 @@ class EmptyReply(ReplyFault):
     """The model ends its turn without text and without a tool call; the reply is complete, and paid.
 
     `no_choice`: on `openai-chat` its list of choices is empty, as gateways send it after a filter. On `gemini` it has
-    no candidates, but a reason why the prompt was blocked.
+    no candidates, but a reason why the prompt was blocked. `broken_call`, only on `gemini`: it ends for a tool call
+    that the provider could not read (`MALFORMED_FUNCTION_CALL`).
     """
 
     says_nothing: ClassVar[bool] = True
-    form: Literal["plain", "no_choice"] = "plain"
+    form: Literal["plain", "no_choice", "broken_call"] = "plain"
     undrawn = ("form",)
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Its wire must have such a list."""
-        return ("choices",) if self.form == "no_choice" else ()
+        """Its wire must have such a list, or say so."""
+        of_forms: dict[str, tuple[Need, ...]] = {"no_choice": ("choices",), "broken_call": ("broken_calls",)}
+        return of_forms.get(self.form, ())
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply without its items."""
         if not isinstance(answer, Reply):
             return answer
-        return replace(answer, items=(), stop="end", no_choice=self.form == "no_choice")
+        no_choice, broken = self.form == "no_choice", self.form == "broken_call"
+        return replace(answer, items=(), stop="end", no_choice=no_choice, broken_call=broken)
 
 
 @fault("tool_instead", family="reply")

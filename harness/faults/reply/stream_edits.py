@@ -145,16 +145,20 @@ class MisnumberedStream(StreamEdit):
 
     `index`, only on `openai-chat`: each tool call has the index 0, and an id of its own. `ids`, only on
     `openai-responses`: each event has another id for its item, as GitHub Copilot sends them; those of an item's last
-    event are right.
+    event are right. `again`, on `openai-chat` and Anthropic's wire: each reply numbers the ids of its tool calls from
+    0, as llama.cpp and Kimi do, so that two replies have the same ids; the provider accepts them in later requests.
     """
 
     counts_events = False
     misnumbers = True
     unofficial: ClassVar[bool] = True
-    numbers: Literal["index", "ids"] = "index"
+    numbers: Literal["index", "ids", "again"] = "index"
     edit = staticmethod(lambda event, numbers: edits.Misnumbered(numbers))
 
     @property
     def needs(self) -> tuple[Need, ...]:
         """Its wire must have the number."""
-        return "stream", "chat_chunks" if self.numbers == "index" else "item_ids"
+        return "stream", _NEEDS[self.numbers]
+
+
+_NEEDS: dict[str, Need] = {"index": "chat_chunks", "ids": "item_ids", "again": "call_ids"}

@@ -29,6 +29,8 @@ class ToolResult:
     """Families of words in its text: failed, number, stopped, elsewhere, part, foreign, hollow; None: not recorded."""
     prints_first: bool | None = None
     """Whether its text has what the command prints first; None if that is unknown."""
+    names_arguments: bool | None = None
+    """Whether its text may name what is wrong with the arguments of its call; None if that was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ class ToolCallOffered:
     """All arguments were delivered uncut."""
     wrapped: bool = False
     """All arguments were delivered uncut, but with other characters around them: a fence, a list."""
+    misfits: bool = False
+    """All arguments were delivered uncut, as a JSON object whose values do not fit the tool's schema."""
     traced: bool = False
     """Its command writes a line to our file when it starts, and one when it is done."""
 

@@ -136,6 +136,7 @@ TWO = Reply((LOOK, LIST, ToolCall("shell", {"command": "pwd"}, id="8")))
         ("no_usage", NoUsage()),
         ({"other_form": "fields"}, OtherForm("fields")),
         ({"misnumbered": "ids"}, Misnumbered("ids")),
+        ({"misnumbered": "again"}, Misnumbered("again")),
     ],
 )
 def test_other_edits_need_no_event(do, edit):
@@ -149,6 +150,8 @@ def test_a_page_and_a_used_up_balance_replace_the_answer():
     """What the page says and how the provider refuses is the fake's to know."""
     assert harmed("html_body") == Failure(200, html=True)
     assert harmed({"html_body": {"code": 502, "message": "Down"}}) == Failure(502, message="Down", html=True)
+    assert harmed("error_body") == Failure(429, as_success=True)
+    assert harmed({"error_body": {"code": 401, "message": "No"}}) == Failure(401, message="No", as_success=True)
     assert harmed("balance") == Failure(402, kind=BALANCE)
 
 
@@ -157,6 +160,7 @@ def test_an_empty_reply_and_a_refusal_keep_nothing_of_what_was_to_be_said():
     told = replace(REPLY, usage=Usage(7, 8))
     assert harmed("empty_reply", told) == Reply(usage=Usage(7, 8), stop="end")
     assert harmed({"empty_reply": "no_choice"}, told) == Reply(usage=Usage(7, 8), stop="end", no_choice=True)
+    assert harmed({"empty_reply": "broken_call"}, told) == Reply(usage=Usage(7, 8), stop="end", broken_call=True)
     assert harmed({"refusal": "No."}, told) == Reply((Text("No."),), usage=Usage(7, 8), stop="refusal")
     assert harmed("empty_reply", Failure(500)) == harmed("refusal", Failure(500)) == Failure(500)
 

@@ -511,7 +511,9 @@ ONE_FORM = "{} has only one form of streams"
         ({"other_form": "turns"}, {"openai-chat"}, NO_CHUNKS),
         ({"misnumbered": "index"}, {"openai-chat"}, NO_CHUNKS),
         ({"misnumbered": "ids"}, {"openai-responses"}, NO_IDS),
+        ({"misnumbered": "again"}, {"anthropic", "openai-chat"}, "no provider of {} is known to give two calls one id"),
         ({"error_event": {"by": "gateway"}}, {"openai-chat"}, NO_CHUNKS),
+        ({"empty_reply": "broken_call"}, {"gemini"}, "no provider of {} says that it could not read a tool call"),
         ({"error_event": 529}, {"anthropic", "gemini", "ollama", "openai-chat", "openai-responses"}, ""),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.run.result_signs import has_first, is_silent, prints_first, signs_in
+from wedgehog.harness.run.result_signs import has_first, is_silent, names_arguments, prints_first, signs_in
 from wedgehog.harness.services.beacon import wrapped
 
 
@@ -76,3 +76,21 @@ def test_the_first_lines_are_found_whatever_ends_them(text: str, has: bool):
     """A terminal ends its lines with CR and LF."""
     assert has_first(text, "1\n2\n3") is has
     assert has_first(text, "") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("InvalidInput: the parameter `command` is missing", True),
+        ("Error: 'int' object has no attribute 'strip'", True),
+        ("sh: 1: 7: not found", True),
+        ("Ошибка: неверный запрос", True),
+        ("x" * 301, True),
+        ("Error: Argument parsing failed.", False),
+        ("tool input was not fully received", False),
+        ('{"error": "Invalid input"}', False),
+    ],
+)
+def test_a_result_may_name_what_is_wrong_with_the_arguments(text: str, named: bool):
+    """The words of a check, of an exception or of the shell that ran it all the same; a long one may hold anything."""
+    assert names_arguments(text) is named

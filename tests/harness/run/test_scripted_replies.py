@@ -91,11 +91,15 @@ def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
     [("prose", False), ("fenced", True), ("unclosed", False), ("list", True), ("wrong_types", False), ("none", False)],
 )
 def test_whole_arguments_with_other_characters_around_them_are_known(play: Any, kind: str, wrapped: bool):
-    """An agent that takes a fence or a list off runs the command that the model wrote, and not half of one."""
-    it = play({"do": {"garbage_arguments": kind}})
+    """An agent that takes a fence or a list off runs the command that the model wrote, and not half of one.
+
+    An object whose values have other types is known too.
+    """
+    it, misfits = play({"do": {"garbage_arguments": kind}}), kind == "wrong_types"
     it.answer(1, talk())
-    assert it.sent(1).offered(2) == (ToolCallOffered("1.1.1", "bash", whole=False, wrapped=wrapped),)
-    assert not it.sent(1).offered(1)[0].wrapped, "it was cut"
+    assert it.sent(1).offered(2) == (ToolCallOffered("1.1.1", "bash", whole=False, wrapped=wrapped, misfits=misfits),)
+    cut = it.sent(1).offered(1)[0]
+    assert not cut.wrapped and not cut.misfits
 
 
 def test_the_recorder_knows_only_the_rest_of_a_reply_that_the_client_continues(play: Any):

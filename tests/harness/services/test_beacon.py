@@ -45,6 +45,14 @@ def test_a_child_that_its_shell_waits_for_tells_of_its_own_end(tmp_path: Path, s
         time.sleep(0.01)
 
 
+def test_a_command_that_ends_with_its_text_still_does(tmp_path: Path):
+    """A tool that writes words behind its last line hides the end of the text."""
+    command = wrapped("cat <<'EOT'\na\nEOT", TOKEN, tmp_path / FILE_NAME)
+    assert sh(command, tmp_path).stdout == f"a\n{TOKEN}\n"
+    assert sh(f"({command})", tmp_path).stdout == ""
+    assert wrapped("cat <<EOT\na\nEOT\ntrue", TOKEN, tmp_path / FILE_NAME).startswith("printf")
+
+
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize(
     ("command", "status", "out"),
@@ -56,6 +64,7 @@ def test_a_child_that_its_shell_waits_for_tells_of_its_own_end(tmp_path: Path, s
         ("echo a; echo b # a comment", 0, "a\nb\n"),
         ("printf 'no newline'", 0, "no newline"),
         ("cat <<'EOT'\nit's \"quoted\"\nEOT", 0, 'it\'s "quoted"\n'),
+        ("cat <<'EOT'; exit 3\na\nEOT", 3, "a\n"),
         ("no-such-program-here", 127, ""),
     ],
 )
