@@ -29,6 +29,7 @@ class Window(ReplyFault):
     tokens: Annotated[int, Field(ge=1)] | None = None
     more: Annotated[int, Field(ge=1)] | None = None
     lasts: ClassVar[bool] = True
+    for_some = True
     unmet: ClassVar[str] = "no request was longer than the window: the agent keeps its conversation short"
 
     def __post_init__(self) -> None:

@@ -236,6 +236,13 @@ def test_a_poisoned_item_that_only_some_agents_send_is_skipped_where_it_was_not_
     assert skipped or found.verdict == "inconclusive"
 
 
+def test_a_window_that_no_request_fills_does_not_apply():
+    """An agent that keeps its conversation short is right, and so is one that keeps none."""
+    window = {"at": {"turn": 1, "step": 1}, "do": {"window": {"more": 1400}}, "times": "always"}
+    found = judged(well(HistoryBuilder()).seal(), faults=[window])
+    assert found.skipped == "no request was longer than the window: the agent keeps its conversation short"
+
+
 def test_a_missing_number_of_tokens_is_skipped_where_no_reply_would_have_it():
     """A stream of chat completions tells it only where the request asks for it."""
     found = judged(well(HistoryBuilder()).seal(), faults=[{"at": {"turn": 1, "step": 1}, "do": "no_usage"}])
