@@ -4,6 +4,7 @@ import re
 from typing import Self
 
 from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.script.roles import same_name
 from wedgehog.fake_llm.script.side_conversations import fingerprint, schema_mark
 from wedgehog.fake_llm.value import value
 
@@ -12,7 +13,8 @@ from wedgehog.fake_llm.value import value
 class MainShape:
     """The shape of an agent's main calls, taken from its control run: their tools, else their system text.
 
-    An empty `system` matches any text. `optional` tools may be missing: they come from a server that may be down.
+    An empty `system` matches any text. `optional` tools may be missing: they come from a server that may be down, and
+    an agent may offer them with other signs between their words.
 
     >>> MainShape(frozenset({"bash"})).fits(conversation)  # doctest: +SKIP
     """
@@ -49,7 +51,7 @@ class MainShape:
         tools = self.tools.difference(self.optional)
         if tools:
             return 2 * len(tools & other.tools) >= len(tools)
-        if other.tools.intersection(self.optional):
+        if any(same_name(offered, tool) for offered in other.tools for tool in self.optional):
             return True
         return not other.tools and self.structured == other.structured and self.system in ("", other.system)
 

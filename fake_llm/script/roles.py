@@ -128,6 +128,15 @@ def is_named(offered: str, name: str) -> bool:
     return offered.endswith(name) or _words(offered).endswith(_words(name))
 
 
+def same_name(one: str, other: str) -> bool:
+    """Whether two names of a tool are equal but for the signs between their words.
+
+    >>> same_name("notes_read", "notes.read"), same_name("my_notes_read", "notes.read")
+    (True, False)
+    """
+    return _words(one) == _words(other)
+
+
 def _words(name: str) -> str:
     return "".join(filter(str.isalnum, name))
 

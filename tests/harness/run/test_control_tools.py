@@ -81,6 +81,15 @@ def test_an_agent_whose_only_tools_are_the_hosts_is_known_without_them():
     assert not shape.fits(call(system="Write a title for this."))
 
 
+def test_a_tool_may_be_offered_with_other_signs_between_its_words():
+    """Some providers refuse the dot that MCP allows, so an agent offers another name."""
+    only = ControlFacts(True, shape=MainShape(frozenset({MINE})), tools=frozenset({MINE}))
+    turns = [{"user": "x", "model": [{"tool": "notes.read", "args": {}}, {"text": "{nonce}"}]}]
+    shape = shape_in(scenario(tools={"notes.read": {}}, turns=turns), only)
+    assert shape is not None and shape.fits(call("mcp__host__notes_read"))
+    assert not shape.fits(call("mcp__host__notes_write"))
+
+
 def test_a_scenario_without_tools_of_its_own_has_the_controls():
     """So the shape stays what it was."""
     plain = scenario(tools={}, turns=[{"user": "x", "model": [{"text": "{nonce}"}]}])
