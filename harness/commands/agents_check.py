@@ -27,7 +27,7 @@ from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.turn_outcome import outcome_of, surfaced_by_number
 from wedgehog.harness.record.views import Call, ToolUse, Turn
-from wedgehog.harness.run.control import ASKS_FOR_ITS_URL, RESULT_MARKS, ControlFacts
+from wedgehog.harness.run.control import ASKS_FOR_ITS_URL, CONTROL_TOOL, RESULT_MARKS, ControlFacts
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 REFUSED = "key-refused.yaml"
@@ -186,8 +186,14 @@ def _how_to_continue(agent: AgentSpec) -> str:
 def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     names = ", ".join(sorted(facts.tools)) or "none"
     if not facts.shell:
-        says = f"no tool that takes a shell command is advertised (tools: {names}): scenarios with tools are skipped"
-        yield CheckFinding(False, says if facts.tools else f"{says}. {CALLS_IN_TEXT}", optional=True)
+        hosted = CONTROL_TOOL in facts.working_tools
+        if hosted:
+            yield CheckFinding(True, f"a tool of our host was called and its result sent back (tools: {names})")
+        without = "a shell" if hosted else "tools"
+        says = (
+            f"no tool that takes a shell command is advertised (tools: {names}): scenarios with {without} are skipped"
+        )
+        yield CheckFinding(False, f"{says}. {_A_SHELL if facts.tools else CALLS_IN_TEXT}", optional=True)
         return
     uses = [use for use in history.tool_uses if use.turn > 1]
     well = any(use.done and use.results for use in uses)
@@ -204,6 +210,10 @@ def _calls_in_text(agent: AgentSpec, history: History) -> Iterator[CheckFinding]
         yield CheckFinding(False, says)
 
 
+_A_SHELL = (
+    "A shell is known by its name (shell, bash, sh, terminal, exec, run_command, …) and by a parameter `command`, "
+    "`cmd`, `commands` or `script`"
+)
 CALLS_IN_TEXT = "If its model writes tool calls in its text, say how in `calls_in_text: {shell: '… {command} …'}`"
 
 

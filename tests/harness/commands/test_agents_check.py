@@ -16,7 +16,7 @@ from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, read
-from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 
 AGENT = """\
 import json, os, subprocess, sys, urllib.request
@@ -106,6 +106,19 @@ async def test_what_is_lacking_of_a_tool_round_is_told_apart(tmp_path: Path, los
     found = findings(load_spec(tmp_path / "mine.yaml"), facts, History(events=left).seal())
     (missing,) = [finding for finding in found if not finding.ok]
     assert said in missing.says and not missing.optional
+
+
+async def test_tools_of_our_host_are_no_shell_and_are_tested(tmp_path: Path):
+    """An agent may have no other tools: scenarios with these are played."""
+    await looked(tmp_path)
+    history = read(next((tmp_path / "kept").rglob("control/*/history.jsonl")))
+    facts = ControlFacts(True, tools=frozenset({CONTROL_TOOL}), resumes=True, working_tools=(CONTROL_TOOL,))
+    spec = load_spec(tmp_path / "mine.yaml")
+    called, shell = [it for it in findings(spec, facts, history) if "tools:" in it.says]
+    assert (
+        called.ok and called.says == f"a tool of our host was called and its result sent back (tools: {CONTROL_TOOL})"
+    )
+    assert shell.sign == "n/a " and "scenarios with a shell are skipped" in shell.says
 
 
 async def test_words_that_do_not_reach_the_model_are_missed(tmp_path: Path):
@@ -340,7 +353,7 @@ def test_a_runtime_that_does_not_start_is_told_how_to_be_installed_again(tmp_pat
         ({"FORGETS": "1"}, "the session was not continued"),
         ({"NO_TOOL": "1"}, "no tool that takes a shell command is advertised (tools: none)"),
         ({"NO_TOOL": "1"}, "If its model writes tool calls in its text, say how in `calls_in_text: {shell:"),
-        ({"TAKES": "file", "CALLED": "shell"}, "no tool that takes a shell command is advertised (tools: shell)"),
+        ({"TAKES": "file", "CALLED": "shell"}, "scenarios with tools are skipped. A shell is known by its name"),
     ],
 )
 async def test_what_is_not_there_makes_scenarios_not_apply(tmp_path: Path, env: dict[str, str], said: str):
