@@ -167,6 +167,7 @@ class Recorder:
                 body_hash=self._keep_body(seen.body),
                 body_bytes=seen.size,
                 messages=len(talk.messages),
+                system_chars=len(talk.system) if seen.conversation is not None else None,
                 tools=tuple(tool.name for tool in talk.tools),
                 results=self._results(read) + (() if place.background else self._results_in_text(read)),
                 open_calls=self._open_calls(talk),

@@ -71,6 +71,7 @@ class CallBuilder:
         side: str = "",
         quotes: Sequence[int] = (),
         tools: Sequence[str] = (),
+        system: int | None = None,
         replies: Sequence[int] | None = None,
         echoed: Sequence[int] = (),
         begun: Sequence[int] | None = None,
@@ -78,9 +79,9 @@ class CallBuilder:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
         `side` is a side conversation, such as `subagent 1`; `quotes` are calls of such ones whose words it carries.
-        `doubled` are turns whose message it carries twice; `tools` are the tools that it offers; `replies` are the
-        calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries twice, and
-        `begun` those whose first words it carries.
+        `doubled` are turns whose message it carries twice; `tools` are the tools that it offers, `system` the number of
+        characters of its system text; `replies` are the calls whose text it carries, by default all earlier ones,
+        `echoed` those whose text it carries twice, and `begun` those whose first words it carries.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -103,6 +104,7 @@ class CallBuilder:
                 quotes=tuple(quotes),
                 key=key,
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
+                system_chars=system,
                 tools=tuple(tools),
                 results=tuple(results),
                 turns_seen=tuple(self._same_session() if sees is None else sees),

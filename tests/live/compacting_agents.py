@@ -50,7 +50,7 @@ class Compacting(Agent):
         words = await self._summary(talk.said)
         while self.bug == "asks until it has words" and not words:
             words = await self._summary(talk.said)
-        talk.said[:] = self.wire([]).said
+        talk.said[:] = [] if self.bug == "drops the system text" else self.wire([]).said
         talk.add_user(self._opening("" if self.bug == "drops the summary" else words))
         talk.said += self.said_instead
 
@@ -149,6 +149,7 @@ goes_on_after_an_answer = _agent(GoesOn, OpenAI)
 
 keeps_the_old_count = _agent(Compacting, Anthropic, "keeps the old count")
 drops_the_summary = _agent(Compacting, Anthropic, "drops the summary")
+drops_the_system_text = _agent(Compacting, OpenAI, "drops the system text")
 cuts_between_call_and_result = _agent(KeepsTheEnd, Anthropic, "cuts between call and result")
 knows_one_wording = _agent(Compacting, OpenAI, "knows one wording")
 starts_anew = _agent(BeforeTheMessage, Anthropic, "drops the summary")

@@ -25,6 +25,7 @@ HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 COMMAND = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 SHELL = {"name": "bash", "description": "Runs a shell command.", "input_schema": COMMAND}
 LOST = "The result of this call is lost. Ask before you run it again."
+TOLD = "You are a careful helper. Leave alone what you were not asked about."
 SAID = "(The turn ended before an answer was there.)"
 SORRY = "I am thinking about how to help you."
 BUGS: set[str] = set()
@@ -162,6 +163,8 @@ async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **
     sent = messages[-9:] if "keeps-the-last-nine" in BUGS else messages
     sent = without_copies(sent) if "takes-an-id-for-a-copy" in BUGS else sent
     body = {"model": model(), "max_tokens": 4000, "stream": True, "messages": [*map(as_sent, sent)], **more}
+    if len(messages) <= 9 or "its-system-text-is-the-oldest-message" not in BUGS:
+        body = {"system": TOLD, **body}
     if "thinks" in BUGS:
         body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
     idle = None if "no-timer" in BUGS else IDLE_S
@@ -292,7 +295,8 @@ async def tried(http: aiohttp.ClientSession, url: str, messages: list[Message], 
             wait = wrong.wait_s if wrong.wait_s is not None else 0.5 * 2 ** min(attempt, 3)
             last = 1 if "tries-twice" in BUGS else TRIES - 1
             silent = isinstance(wrong, SilentError) and "asks-again-when-cut" in BUGS
-            if not (endless or silent) and ("".join(SHOWN_NOW) or attempt >= last or wait > 15):
+            ends = "".join(SHOWN_NOW) or attempt >= last or wait > 15 or "keeps-half-a-thought" in BUGS
+            if not (endless or silent) and ends:
                 raise FailedError(str(wrong)) from wrong
             await asyncio.sleep(0 if "no-back-off" in BUGS else wait)
 
@@ -323,17 +327,19 @@ async def shell(command: Any) -> tuple[str, bool]:
         return "Error: invalid input" if "says-only-invalid" in BUGS else "Error: `command` must be text", True
     if "one-shell-for-all" in BUGS:
         return await in_one_shell(command), False
+    late, one_by_one = "reads-when-it-has-ended" in BUGS, "reads-one-pipe-first" in BUGS
     process = await asyncio.create_subprocess_exec(
         *("sh", "-c", command), stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT, start_new_session=True,
+        stderr=asyncio.subprocess.PIPE if one_by_one else asyncio.subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
     said = bytearray()
-    reader = asyncio.create_task(collect(process, said))
+    reader = asyncio.create_task(asyncio.sleep(0) if late else collect(process, said))
     note = ""
     try:
         async with asyncio.timeout(None if "no-tool-timer" in BUGS else TOOL_S):
             while process.returncode is None:  # `wait()` waits for the end of the output too
                 await asyncio.sleep(0.02)
+            reader = asyncio.create_task(collect(process, said)) if late else reader
             await asyncio.wait([reader], timeout=None if "waits-for-the-output" in BUGS else 0.2)
         note = "" if process.returncode == 0 else f"\n(exit code {process.returncode})"
     except TimeoutError:
@@ -343,7 +349,7 @@ async def shell(command: Any) -> tuple[str, bool]:
         if process.returncode is None:
             with suppress(OSError):
                 (os.kill if "kills-only-the-shell" in BUGS else os.killpg)(process.pid, signal.SIGKILL)
-            await process.wait()
+            await asyncio.gather(process.wait(), *([collect(process, said)] if late or one_by_one else []))
     if note and "failure-ends-the-turn" in BUGS:
         raise FailedError(f"Error: the tool failed: {note}")
     text = bytes(said).decode("utf-8", "strict" if "decodes-strictly" in BUGS else "replace")
@@ -376,9 +382,9 @@ async def in_one_shell(command: str) -> str:
 
 
 async def collect(process: asyncio.subprocess.Process, said: bytearray) -> None:
-    assert process.stdout is not None
-    while piece := await process.stdout.read(65536):
-        said.extend(piece)
+    for pipe in filter(None, (process.stdout, process.stderr)):
+        while piece := await pipe.read(65536):
+            said.extend(piece)
 
 
 class Host:
@@ -494,6 +500,7 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
                 if number == ROUNDS - 1 and "ends-silently-at-its-limit" in BUGS:
                     return ""
             except FailedError:
+                keep_half_a_thought(session)
                 if "".join(SHOWN_NOW) and "loses-what-was-read" not in BUGS:
                     session.add("assistant", [{"type": "text", "text": f"{''.join(SHOWN_NOW)} (broken off)"}])
                 raise
@@ -502,12 +509,17 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
                     await asyncio.sleep(30 if "settles-for-long" in BUGS else 10**6)
                 if "forgets-a-stopped-turn" in BUGS:
                     session.drop_from(message)
-                if "keeps-half-a-thought" in BUGS and HALF:
-                    session.add("assistant", [whole(block) for block in HALF[-1].values()])
+                keep_half_a_thought(session)
                 raise
             if answer is not None:
                 return answer
     raise FailedError(f"Error: stopped after {ROUNDS} rounds of tools")
+
+
+def keep_half_a_thought(session: Session) -> None:
+    """The bug: what has come of a reply stays in the conversation."""
+    if "keeps-half-a-thought" in BUGS and HALF and HALF[-1]:
+        session.add("assistant", [whole(block) for block in HALF[-1].values()])
 
 
 async def step(

@@ -4,10 +4,10 @@ It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt 
 its user before each command; over the Agent Client Protocol it always does. A turn is stopped by SIGINT, or by
 `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
 `waits-for-a-result-of-a-denied-call`, `runs-what-is-denied`, `waits-for-a-yes`, `question-stays-open`,
-`dies-of-always`, `tools-inherit-its-lock`, `one-session-for-all`.
+`dies-of-always`, `waits-for-a-lost-answer`, `tools-inherit-its-lock`, `one-session-for-all`.
 """
 
-# ruff: noqa: PTH103, PTH110, PTH118, PTH123  (as in `sound.py`)
+# ruff: noqa: PTH103, PTH108, PTH110, PTH118, PTH123  (as in `sound.py`)
 
 import json
 import os
@@ -264,7 +264,7 @@ class Protocol:
         self.name = sys.argv[sys.argv.index("--session") + 1] if "--session" in sys.argv else "s1"
         self.others, self.sessions = {}, 0
         self.count = int(self.name[1:]) * 1000
-        self.open = False
+        self.open, self.question = False, os.path.join(turns.folder, "question")
         if self.name != "s1":
             import ctypes
 
@@ -322,7 +322,7 @@ class Protocol:
             return {"result": {"sessionId": self.name} if method == "session/new" else {}}
         if method != "session/prompt":
             return {"error": {"code": -32601, "message": f"no method {method}"}}
-        if self.open:
+        if self.open or ("waits-for-a-lost-answer" in BUGS and os.path.exists(self.question)):
             threading.Event().wait()
         text = "".join(part["text"] for part in params["prompt"])
         answer, error, stopped = self.turns.play(text, self._allowed)
@@ -352,9 +352,11 @@ class Protocol:
         tool = {"toolCallId": call["id"], "title": "bash"}
         params = {"sessionId": self.name, "toolCall": tool, "options": options}
         self._send(id=self.count, method="session/request_permission", params=params)
+        open(self.question, "w").close()
         self.open = "question-stays-open" in BUGS
         chosen = answer.get().get("outcome", {}).get("optionId")
         self.open = False
+        os.unlink(self.question)
         return chosen
 
     def _send(self, **words):

@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 AGENTS = Path(__file__).with_name("compacting_agents.py")
-ON_CHAT = ("summarizes_on_chat", "drops_outputs", "goes_on_after_an_answer", "knows_one_wording")
+ON_CHAT = (
+    "summarizes_on_chat",
+    "drops_outputs",
+    "goes_on_after_an_answer",
+    "knows_one_wording",
+    "drops_the_system_text",
+)
 SOUND = (
     "goes_on_after_an_answer",
     "summarizes",
@@ -21,6 +27,7 @@ EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-cal
 BUGS = (
     "keeps_the_old_count",
     "drops_the_summary",
+    "drops_the_system_text",
     "starts_anew",
     "cuts_between_call_and_result",
     "knows_one_wording",
@@ -88,6 +95,11 @@ def test_a_cut_between_a_call_and_its_result_is_red(found: dict[tuple[str, str],
 def test_a_summary_that_is_left_out_loses_the_conversation(found: dict[tuple[str, str], Result], agent: str):
     """In the middle of a turn, and before the next message."""
     assert found[WORKS, agent] == ("pass", set(), {"history_kept"})
+
+
+def test_a_summary_takes_the_place_of_the_messages_and_not_of_the_system_text(found: dict[tuple[str, str], Result]):
+    """The model works on as if it had never been told anything."""
+    assert found[WORKS, "drops_the_system_text"] == ("fail", {"system_kept"}, set())
 
 
 def test_an_agent_that_knows_one_wording_of_a_full_window_does_not_answer(found: dict[tuple[str, str], Result]):

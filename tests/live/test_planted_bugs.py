@@ -50,6 +50,7 @@ PLANTED = {
     "text-shows-a-tool-call": ("takes-examples-for-calls", {"tool_call_pairing", "session_recovers"}),
     "tool-ids-begin-again": ("takes-an-id-for-a-copy", {"tool_call_pairing", "session_recovers"}),
     "many-rounds-of-tools": ("keeps-the-last-nine", {"tool_call_pairing", "session_recovers"}),
+    "twenty-messages": ("its-system-text-is-the-oldest-message", {"system_kept"}),
     "error-in-stream-inside-a-tool-call": ("keeps-half-arguments", {"whole_call_runs"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "rate-limited-until-a-date": ("dates-are-no-time", {"retry_discipline"}),
@@ -67,6 +68,10 @@ PLANTED = {
     ),
 }
 OF_A_KILL = {"killed-in-mid-write": ("torn-line-is-fatal", {"session_recovers"})}
+OF_A_PIPE = {
+    "command-prints-a-lot": ("reads-when-it-has-ended", {"output_read"}),
+    "command-prints-many-errors": ("reads-one-pipe-first", {"output_read"}),
+}
 OF_A_DISK = {"disk-full-while-a-tool-runs": ("no-repair", {"tool_call_pairing", "session_recovers"})}
 OF_A_SHELL = {"command-ends-with-its-text": ("one-shell-for-all", {"turn_deadline"})}
 OF_TOOLS = {
@@ -118,12 +123,12 @@ def _pairs(planted: dict[str, tuple[str, set[str]]]) -> set[tuple[str, str]]:
     return {(scenario, bugs) for scenario in planted for bugs in ("none", planted[scenario][0])}
 
 
+IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
 READ = "closed-mid-reply"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
-    ("abort-in-mid-thought", "thinks"),
-    ("abort-in-mid-thought", "thinks,keeps-half-a-thought"),
+    *((scenario, bugs) for scenario in IN_A_THOUGHT for bugs in ("thinks", "thinks,keeps-half-a-thought")),
     ("reply-takes-minutes", "no-total-timer"),
     ("reply-takes-minutes", "none"),
     ("model-switched-in-a-session", "none"),
@@ -187,8 +192,8 @@ def with_tools(judged: Any, warm_python: str) -> Found:
 
 @pytest.fixture(scope="module")
 def processes(judged: Any) -> Found:
-    """A kill and a full disk need a process, so this is the live world."""
-    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL) | _pairs(OF_A_SHELL), "live")
+    """A kill, a full disk and a pipe need a process, so this is the live world."""
+    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL) | _pairs(OF_A_PIPE | OF_A_SHELL), "live")
 
 
 @pytest.mark.parametrize("scenario", sorted(PLANTED))
@@ -225,6 +230,14 @@ def test_a_planted_bug_is_red_where_a_command_needs_a_real_shell(processes: Foun
     assert _safe(processes, scenario, bugs) == ("fail", red)
 
 
+@pytest.mark.parametrize("scenario", sorted(OF_A_PIPE))
+def test_a_planted_bug_is_red_where_a_pipe_is_full(processes: Found, scenario: str):
+    """The agent waits for a command, which waits for the agent; a pipe of virtual time is never full."""
+    bugs, red = OF_A_PIPE[scenario]
+    assert _safe(processes, scenario, "none") == ("pass", set())
+    assert _safe(processes, scenario, bugs) == ("fail", red)
+
+
 @pytest.mark.parametrize("scenario", sorted(OF_TOOLS))
 def test_a_planted_bug_with_tools_of_a_server_is_red(with_tools: Found, scenario: str):
     """In the live world."""
@@ -255,10 +268,11 @@ def test_why_a_tool_of_a_server_failed_reaches_the_model(with_tools: Found):
     assert _strict(with_tools, WHY, "no-words-of-a-failure-tools") == ("pass", {"failure_told"})
 
 
-def test_half_a_thought_in_the_session_is_red_where_the_turn_is_stopped_in_it(simulated: Found):
+@pytest.mark.parametrize("scenario", IN_A_THOUGHT)
+def test_half_a_thought_in_the_session_is_red(simulated: Found, scenario: str):
     """It has no signature, and the provider refuses it with each later message."""
-    assert _safe(simulated, "abort-in-mid-thought", "thinks") == ("pass", set())
-    assert _safe(simulated, "abort-in-mid-thought", "thinks-keeps-half-a-thought") == ("fail", {"session_recovers"})
+    assert _strict(simulated, scenario, "thinks") == ("pass", set())
+    assert _safe(simulated, scenario, "thinks-keeps-half-a-thought") == ("fail", {"session_recovers"})
 
 
 def test_another_model_must_take_the_conversation_over_and_not_its_thoughts(simulated: Found):

@@ -138,20 +138,21 @@ OTHERS = {
     "permission-allowed-always": ("dies-of-always", "turn_answered"),
 }
 ELSE = {"permission-denied-for-one-of-two": ("runs-what-is-denied", "no_denied_calls")}
+LOST = {"permission-unanswered-then-killed": ("waits-for-a-lost-answer", "turn_deadline")}
 """Each scenario about permission, with the bug that no other one shows, and the invariant that names it."""
 
 
 def test_who_is_denied_or_not_answered_goes_on_and_the_bugs_are_named(asked: Any, agent_of: Any):
     """A person denies once, each time, or does not answer and stops the turn; an agent that asks nobody is skipped."""
     agents = {"sound": ("acp",), "silent": ("lines",)}
-    for name, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE):
+    for name, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE), ("lost", LOST):
         agents[name] = ("acp", "--bug", ",".join(bug for bug, _ in bugs.values()))
     found = asked([agent_of(name, *words, turn_s=4) for name, words in agents.items()])
     sound = {name: says for (agent, name), says in found.items() if agent == "sound"}
-    assert set(sound) == set(ASKS | OTHERS | ELSE)
+    assert set(sound) == set(ASKS | OTHERS | ELSE | LOST)
     assert [it for it in sound.items() if not it[1].startswith("pass")] == []
     assert {says for (agent, _), says in found.items() if agent == "silent"} == {"skipped: "}
-    for agent, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE):
+    for agent, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE), ("lost", LOST):
         for name, (_, invariant) in bugs.items():
             assert found[agent, name].startswith("fail") and invariant in found[agent, name], found[agent, name]
 

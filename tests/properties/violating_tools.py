@@ -138,6 +138,16 @@ def _background_returns(play: RunDraw) -> None:
         play.tell.fails("Error: the tool timed out")
 
 
+def _output_read(play: RunDraw) -> None:
+    """A command that only prints is stopped at a limit."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.wait(play.draw(st.floats(6, 40)))
+    play.tell.answer_step(2, [result(token, is_error=True)])
+    play.tell.end()
+
+
 def _result_durable(play: RunDraw) -> None:
     """A result that was sent or saved is missing after the kill, or reported as lost."""
     play.tell.message()
@@ -310,6 +320,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "memory_loss_told": (_memory_loss_told,),
     "no_denied_calls": (_no_denied_calls,),
     "no_half_calls": (_no_half_calls, _broke_in_the_shell),
+    "output_read": (_output_read,),
     "result_durable": (_result_durable,),
     "rows_bound": (_rows_bound,),
     "token_request_bound": (_token_request_bound,),

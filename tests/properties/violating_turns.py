@@ -130,6 +130,14 @@ def _error_surfaced(play: RunDraw) -> None:
     play.tell.end(play.draw(st.sampled_from(["", "Sorry, I can't help with that right now."])))
 
 
+def _system_lost(play: RunDraw) -> None:
+    """Old messages are dropped, and the system text is one of them."""
+    for size in (80, 80, 0, 0):
+        play.tell.message()
+        play.tell.reply(play.tell.ask(1, system=size), f"Done {play.tell.nonce}")
+        play.tell.end()
+
+
 def _error_forgets(play: RunDraw) -> None:
     """The second message fails, and the third one begins a new conversation."""
     for _ in range(2):
@@ -270,6 +278,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "no_spend_after_abort": (_no_spend_after_abort,),
     "session_recovers": (_session_recovers,),
     "error_forgets_nothing": (_error_forgets,),
+    "system_kept": (_system_lost,),
     "truncation_noticed": (_truncation_noticed, _answer_with_a_hole),
     "turn_answered": (_turn_answered,),
     "turn_deadline": (

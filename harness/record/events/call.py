@@ -76,6 +76,8 @@ class RequestArrived(Event):
     body_hash: str = ""
     body_bytes: int = 0
     messages: int = 0
+    system_chars: int | None = None
+    """Characters of its system text; None if this was not recorded."""
     tools: tuple[str, ...] = ()
     results: tuple[ToolResult, ...] = ()
     open_calls: tuple[OpenToolCall, ...] | None = None

@@ -59,6 +59,7 @@ def test_those_without_a_stock_number_are_told_apart():
 def test_only_what_no_agent_promises_waits_to_be_asked():
     """All others are judged on every run."""
     assert [name for name, it in known().items() if it.asked] == [
+        "output_read",
         "result_durable",
         "rows_bound",
         "subagent_kept",
