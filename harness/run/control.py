@@ -65,6 +65,8 @@ class ControlFacts:
     """Whether it makes calls beside the conversation: titles, loop checks."""
     background_after: int = 0
     """How many main calls came before the first of these calls; a summary of a long conversation comes late."""
+    background_first: bool = True
+    """Whether its first turn made one, which is one message and one answer."""
     background_later: bool = True
     """Whether one of these came in a turn after the first one; a title comes with the first message only."""
     plans: bool = False
@@ -148,6 +150,7 @@ def read_control(
         tokens=history.first(TokenAsked) is not None,
         background=any(not shape.alike(other) for other in shapes.values()),
         background_after=_main_calls_before(shape, shapes),
+        background_first=not all(shape.alike(shapes.get(call.number, shape)) for call in turn.calls),
         background_later=_beside_later(history, shape, shapes),
         plans=any(other.structured and not shape.alike(other) for other in shapes.values()),
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),

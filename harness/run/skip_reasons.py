@@ -185,9 +185,13 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
 
 
 def _later_than_asked(scenario: Scenario, control: ControlFacts) -> bool:
-    """Whether a fault waits for a background call in the first turn, and all come after more main calls than it has."""
+    """Whether a fault waits for a background call in the first turn, and all come after more main calls than it has.
+
+    One that came first in a later turn of the control run comes after more main calls than that run's first turn has.
+    """
     asked = any("background" in it.needs and it.at.turn == 1 for it in scenario.faults)
-    return asked and control.background_after > len(scenario.turns[0].model)
+    after = control.background_after + (not control.background_first)
+    return asked and after > len(scenario.turns[0].model)
 
 
 def one_session_reason(spec: AgentSpec) -> str | None:

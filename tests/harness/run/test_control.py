@@ -152,7 +152,8 @@ def test_a_title_comes_in_the_first_turn_and_a_check_in_each(at: int, later: boo
         tell.end()
     other = MainShape(frozenset({"nothing of it"}))
     shapes = {number: other if number == at else SHAPE for number in (1, 2, 3, 4)}
-    assert read_control(tell.seal(), shapes, False, 2).background_later is later
+    facts = read_control(tell.seal(), shapes, False, 2)
+    assert (facts.background_first, facts.background_later) == (not later, later)
 
 
 @pytest.mark.parametrize(
@@ -438,6 +439,12 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
         (BESIDE, replace(SHOWN, background=True, background_after=1), {}, ""),  # a title, after the first answer
         (BESIDE, replace(SHOWN, background=True, background_after=3), {}, "background calls later in a conversation"),
+        (
+            BESIDE,  # a title, when a session is continued
+            replace(SHOWN, background=True, background_after=1, background_first=False),
+            {},
+            "background calls later in a conversation",
+        ),
         (
             {**BESIDE, "turns": [{"user": "a", "model": [{"tool": "shell"}, {"tool": "shell"}, {"text": "b"}]}]},
             replace(SHOWN, background=True, background_after=3),
