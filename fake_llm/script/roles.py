@@ -23,6 +23,7 @@ _SUBAGENT_NAME = re.compile(
     re.IGNORECASE,
 )
 _PROMPT_PARAMETERS = ("prompt", "task", "message", "instructions", "input", "query", "request", "description")
+_BACKGROUND_PARAMETERS = ("run_in_background", "in_background", "background", "is_background", "run_async", "async")
 _FETCH_NAME = re.compile(
     r"^(?!.*browser).*(fetch|scrape|crawl|browse|web_?(page|read)|https?_?(get|request)|curl"
     r"|(read|open|get|visit|load|view|extract)_?(the_?)?(url|uri|web|page|link|site)|^(http|url|visit)$)",
@@ -90,9 +91,13 @@ class SubagentTool:
     description: str = ""
 
     def arguments(self, prompt: str, system: str = "") -> dict[str, Any]:
-        """Arguments that give `prompt` to a subagent; a name that must be given is one that the model was told."""
-        filled = _filled(self.schema, self.parameter, prompt)
+        """Arguments that give `prompt` to a subagent whose end the agent waits for, if it can choose.
+
+        A name that must be given is one that the model was told.
+        """
         properties = self.schema.get("properties", {})
+        waits = {it: False for it in _BACKGROUND_PARAMETERS if "boolean" in _kinds(properties.get(it))}
+        filled = {**_filled(self.schema, self.parameter, prompt), **waits}
         choices = [it for it in filled if it != self.parameter and chooses(it, properties.get(it))]
         name = named_in(self.description, system) if choices else ""
         return {**filled, **dict.fromkeys(choices, name)} if name else filled

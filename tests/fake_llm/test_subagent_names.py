@@ -82,6 +82,14 @@ def test_a_scripted_subagent_is_called_by_a_name_from_the_request():
     assert call.args == {"prompt": "wbcdf1x1x1a0 Read it.", "agent_name": "generalist"}
 
 
+def test_a_scripted_subagent_runs_while_its_parent_waits():
+    """Some agents start each one in the background unless they are told; other switches stay as they are."""
+    switch = {"type": "boolean"}
+    kinds = {"prompt": TEXT, "run_in_background": switch, "verbose": switch, "background": TEXT}
+    found = find_subagent((ToolSpec("Agent", TASK, {"properties": kinds, "required": ["prompt"]}),))
+    assert found is not None and found.arguments("Look.") == {"prompt": "Look.", "run_in_background": False}
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [
