@@ -24,6 +24,8 @@ from wedgehog.fake_llm.value import value
 SUBAGENT: Final = "subagent"
 SIDE: Final = "side"
 """A planner, a judge: a call with the shape of a main call that asks something else."""
+SUMMARIES: Final = ("summary", "compact", "memory")
+"""Background calls whose replies may take the place of messages."""
 _LEAST_PROMPT = 8
 """A shorter argument of a tool call is no prompt: it may stand in any text."""
 _NAME = re.compile(r"[\w./-]+", re.ASCII)
@@ -167,8 +169,8 @@ class SideConversations:
     """Background calls that are no conversations: a later opening may hold the words of their replies."""
     _unknown_summary: bool = False
     """JSON was the last thing that a request for a summary got: a later opening may hold its other properties only."""
-    _summed_up: bool = False
-    """A request for a summary came last: what follows may hold nothing that was said, if its reply had no words."""
+    _empty_summary: bool = False
+    """A request for a summary came last, and its reply had no words: what follows may hold nothing that was said."""
     _known: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _declared: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _with_tools: set[str] = field(default_factory=set)
@@ -188,7 +190,7 @@ class SideConversations:
     def main(self, conversation: Conversation, traces: Traces, tokens: Iterable[str]) -> None:
         """A request of the main conversation came, with the results of these tool calls."""
         self.returned(tokens)
-        self._unknown_summary = self._summed_up = False
+        self._unknown_summary = self._empty_summary = False
         self._openings.add(_opening(conversation))
         if traces.asked is not None:
             main = self._mains.setdefault(traces.turn, _MainTurn())
@@ -202,8 +204,11 @@ class SideConversations:
     def answered(self, call: int, purpose: str, *, structured: bool) -> None:
         """A background call that belongs to no side conversation gets its words, perhaps as one property of many."""
         self._summaries.add(call)
-        self._summed_up = purpose in ("summary", "compact", "memory")
-        self._unknown_summary = structured and self._summed_up
+        self._unknown_summary = structured and purpose in SUMMARIES
+
+    def said_nothing(self, purpose: str) -> None:
+        """The reply to such a background call has no words."""
+        self._empty_summary = purpose in SUMMARIES
 
     # ---- what a request is
 
@@ -249,7 +254,7 @@ class SideConversations:
             return ""
         if traces.asked is not None:
             return SIDE if self.asides.intersection(frames(conversation, traces.asked)) else ""
-        goes_on = (traces.compacts or self._summed_up) and fingerprint(conversation) in main.systems
+        goes_on = (traces.compacts or self._empty_summary) and fingerprint(conversation) in main.systems
         if not self.marked or not main.roots or goes_on:
             return ""
         return SUBAGENT if self._prompts_of(traces.turn) else SIDE

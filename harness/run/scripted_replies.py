@@ -101,6 +101,8 @@ class ScriptedReplies:
             said = self.injector.alter(call, altered, context, on_script=False)
             if place.turn and isinstance(said, Reply):
                 self.replies[call] = SentReply(said)
+                if not spoken(said).strip():
+                    self.script.positions.sides.said_nothing(place.background)
             return said
         words = self._counted(self._words(place, conversation), place, conversation)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)

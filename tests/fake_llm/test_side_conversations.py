@@ -186,9 +186,8 @@ def test_a_retry_whose_text_holds_an_argument_of_its_own_tool_call_is_a_retry(po
         talk(user("Earlier messages were left out."), *returned(1)),
         talk(user("Earlier messages were left out."), Message("assistant", "Let me look."), user("Go on.")),
         talk(user("Go on."), system=Message("system", f"You are an agent. So far: {note(SALT, 7)}")),
-        talk(user("Go on.")),
     ],
-    ids=["with the message", "a summary", "with results", "with a reply", "a summary in the system text", "no summary"],
+    ids=["with the message", "a summary", "with results", "with a reply", "a summary in the system text"],
 )
 def test_a_summary_in_the_place_of_messages_is_the_main_conversation(delegating: Positions, later: Conversation):
     delegating.place(talk(MAIN, *returned(1)))
@@ -197,9 +196,20 @@ def test_a_summary_in_the_place_of_messages_is_the_main_conversation(delegating:
     assert is_main(delegating.place(later), 2, 3), "and so is its retry"
 
 
+@pytest.mark.parametrize("empty", [True, False])
+def test_what_follows_an_empty_summary_is_the_main_conversation(positions: Positions, empty: bool):
+    """It takes the place of all messages. After a failed one, an agent that goes on without them has lost them."""
+    positions.place(talk(MAIN, *returned(1)))
+    positions.sides.answered(7, "summary", structured=False)
+    if empty:
+        positions.sides.said_nothing("summary")
+    place = positions.place(talk(user("Go on.")))
+    assert is_main(place, 2, 2) if empty else place.background == "side"
+
+
 def test_a_judge_after_a_summary_is_no_main_call(positions: Positions):
     """It has another system text, or the main conversation has gone on."""
-    positions.sides.answered(7, "summary", structured=False)
+    positions.sides.said_nothing("summary")
     assert positions.place(talk(user("Is that right?"), system=Message("system", "You judge."))).background == "side"
     assert is_main(positions.place(talk(user("Go on."))), 1, 2)
     assert positions.place(talk(user("Is that right?"))).background == "side"

@@ -131,7 +131,7 @@ def test_subagents_of_subagents_come_to_an_end(played: Any):
     correct = ["readers", "planner", "specialists"]
     found = played([*correct, "delegates_on"], "subagent-delegates-for-ever")
     ends = {agent: violated for (_, agent), violated in stands(found).items()}
-    assert ends == {**dict.fromkeys(correct, ("pass",)), "delegates_on": ("turn_deadline",)}
+    assert ends == {**dict.fromkeys(correct, ("pass",)), "delegates_on": ("side_call_bound", "turn_deadline")}
 
 
 def test_a_stop_must_reach_the_subagent(played: Any):

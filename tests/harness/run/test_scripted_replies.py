@@ -249,6 +249,16 @@ def test_the_words_of_a_summary_are_found_in_a_conversation(play: Any):
     assert it.replies_in(_with(f"What was said before: {words.text}")) == (2,)
 
 
+@pytest.mark.parametrize("empty", [True, False])
+def test_a_request_after_an_empty_summary_is_the_conversations(play: Any, empty: bool):
+    """It holds nothing that was said before; after a summary with words it would hold these."""
+    it = play(*([{"at": {"on": "compaction"}, "do": "empty_reply"}] if empty else []))
+    it.script.positions.shape, it.script.positions.sides.marked = MainShape.of(talk()), True
+    it.answer(1, talk())
+    it.answer(2, replace(talk("mk1q Summarize the conversation so far."), tools=()))
+    assert it.place(3, talk("Go on.")).background == ("" if empty else "side")
+
+
 def test_the_scripts_count_of_tokens_holds_until_the_conversation_is_shorter(play: Any):
     """A provider counts what was sent; an agent that goes on after a compaction would compact for ever."""
     full = replace(DONE, usage=Usage(980_000, 3))
