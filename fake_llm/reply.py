@@ -204,8 +204,8 @@ class Reply:
 
     A `stop` of None is derived from the items: "tool" if one is a call, else "end". With `shows_thoughts` a dialect
     whose own provider hides reasoning sends it as compatible providers do. With `no_choice` a reply without items comes
-    as a body without choices (or candidates), in dialects that have a list of them. With `broken_call` one ends for a
-    tool call that the provider could not read, where providers check that (Gemini).
+    as a body without choices (or candidates), in dialects that have a list of them. With `broken_call` it has
+    the stop reason of a tool call that the provider could not read, on wires that have one (Gemini).
     """
 
     items: tuple[Item, ...] = ()

@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import takewhile
@@ -224,15 +224,19 @@ class SideConversations:
     def named(self, name: str, conversation: Conversation, turn: int) -> SideConversation | None:
         """The declared conversation of this name and opening; None if the request only tells of it."""
         opening = name, root_of(conversation)
-        if opening not in self._declared and not self._tells_of(name, conversation):
+        if opening not in self._declared and not self._tells_of([name], conversation):
             self._declared[opening] = self._begun(name, turn)
         return self._declared.get(opening)
 
-    def _tells_of(self, one: str, conversation: Conversation) -> bool:
-        """Whether a new request without tools quotes a conversation that has tools, as one for its title does."""
+    def _tells_of(self, opened: Sequence[str], conversation: Conversation) -> bool:
+        """Whether a new request without tools quotes a conversation that has tools, as one for its title does.
+
+        `opened` are the names or prompts in the request. One with tools opens these conversations, and is kept.
+        """
         if conversation.tools:
-            self._with_tools.add(one)
-        return not conversation.tools and one in self._with_tools
+            self._with_tools.update(opened)
+            return False
+        return not self._with_tools.isdisjoint(opened)
 
     def _begun(self, name: str, turn: int) -> SideConversation:
         self._count[name] += 1
@@ -264,8 +268,7 @@ class SideConversations:
         prompts = self._prompts_of(traces.turn)
         given = [prompt for prompt in prompts if prompt in root and not any(prompt in said for said in main.roots)]
         if given:
-            quotes = [self._tells_of(prompt, conversation) for prompt in given]  # (each of them is kept)
-            return not any(quotes)
+            return not self._tells_of(given, conversation)
         other_system = bool(main.systems) and fingerprint(conversation) not in main.systems
         return bool(prompts) and traces.asked is not None and traces.under_way and other_system
 

@@ -164,12 +164,12 @@ class TurnScript:
         schema = tool.schema or {}
         whole = {**schema, "type": "object", "required": schema.get("required", ())}
         filled = fill(whole, chosen=finish.chosen)
+        args, said = filled, _within(finish.text, words, reply).items
+        if finish.arg:
+            args = {**filled, finish.arg: finish.text.replace("{answer}", words)}
+            said = tuple(item for item in said if not isinstance(item, Text))
         token = self.positions.token_at(place, 1)
-        call = ToolCall(tool.name, filled, f"{token}a{place.attempt}")
-        if not finish.arg:
-            return replace(reply, items=(*_within(finish.text, words, reply).items, call))
-        call = replace(call, args={**filled, finish.arg: finish.text.replace("{answer}", words)})
-        return replace(reply, items=(*(item for item in reply.items if not isinstance(item, Text)), call))
+        return replace(reply, items=(*said, ToolCall(tool.name, args, f"{token}a{place.attempt}")))
 
     def _tool_call(
         self, item: ToolCall, place: CallPosition, count: int, conversation: Conversation, values: Mapping[str, str]

@@ -172,10 +172,8 @@ def _models(spec: AgentKeys) -> Iterator[_Problem]:
     if spec.models is not None and not places & with_a_message:
         yield ("models",), "no message names the chosen model: write {model} in command, resume, http or lines: send"
     if spec.models is None and places:
-        yield (
-            (min(map(str, places)),),
-            ("{model} has a value only with `models: [FIRST, SECOND]`; for one model write its name here"),
-        )
+        says = "{model} has a value only with `models: [FIRST, SECOND]`; for one model write its name here"
+        yield (min(map(str, places)),), says
 
 
 def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:

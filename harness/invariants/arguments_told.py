@@ -17,7 +17,7 @@ def arguments_told(history: History) -> Iterator[Verdict]:
     A model that reads only "invalid input" makes the same call again. Judged where the arguments came whole, as a JSON
     object with a number in the place of a text, and the agent answered the call without running its command. The name
     of the parameter, a word such as "expected", "type", "string", "missing" or "schema", or a text of more than 300
-    characters is enough; so is any other language than English.
+    characters is enough. A result in another language than English passes.
 
     Fix: Put the words of the check into the result: which parameter is wrong, what was expected, and what came.
     """

@@ -19,10 +19,10 @@ def output_read(history: History) -> Iterator[Verdict]:
     """A command that only prints ends by itself: the agent reads what it prints, and does not wait for its end first.
 
     A pipe holds 64 kB. A command that prints more waits until somebody reads, and an agent that reads after the end
-    of the command waits for the command. The model then reads of a time limit, though the command needed a moment. So
-    it is with an agent that reads standard output to its end, and standard error after that. Judged on the commands of
+    of the command waits for ever. The model then reads of a time limit, though the command needed a moment. The same
+    happens to an agent that reads standard output to its end, and standard error after that. Judged on the commands of
     a scenario that do nothing but print: one that has not ended when its result is sent, 5 s or more after its start.
-    A command that was stopped at once, because it printed too much, is none.
+    A command that was stopped earlier, because it printed too much, is not judged.
 
     Fix: Read standard output and standard error at the same time, while the command runs (`communicate()`, one thread
     or task for each pipe), or send both into one pipe or into a file.

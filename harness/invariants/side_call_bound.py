@@ -69,14 +69,15 @@ def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30,
     Fix: Limit the attempts of a subagent, and do not start it again with the same prompt after it has given up.
     Count its calls in the budget of the turn. Give the deepest subagent no tool that starts another one.
     """
-    for side in side_calls(history):
+    sides = list(side_calls(history))
+    for side in sides:
         for step, calls in side.steps:
             yield from _one(f"step {step} of {side.name}", calls, 1 + per_step, attempts)
         yield passed(because=f"requests of {side.name}: {len(side.calls)}")
     for turn in history.turns:
         for name, equal in _equal(turn):
             yield from _one(f"{turn}: one {name} call", equal, len(equal), attempts)
-        yield from _nested(turn, [side for side in side_calls(history) if side.turn == turn.number], nested)
+        yield from _nested(turn, [side for side in sides if side.turn == turn.number], nested)
 
 
 def _nested(turn: Turn, sides: Sequence[SideCalls], allowed: int) -> Iterator[Verdict]:

@@ -69,7 +69,8 @@ class AgentProcesses(ProcessTargets):
 
     def _tool(self, token: str) -> Iterator[psutil.Process]:
         """The youngest shell with the scripted command, wherever it has moved, and all processes below it."""
-        shells = [process for process in carrying(self.mark) if token and _runs(process, token)]
+        begins = re.compile(rf"printf ['\"\\]+{re.escape(token)} started")  # (an agent may quote it once more)
+        shells = [process for process in carrying(self.mark) if token and _runs(process, begins)]
         if shells:
             youngest = max(shells, key=lambda process: (process.create_time(), process.pid))
             yield youngest
@@ -80,10 +81,9 @@ def _leaders(sessions: Iterable[Session]) -> frozenset[int]:
     return frozenset(session.leader.pid for session in sessions if session.leader is not None)
 
 
-def _runs(process: psutil.Process, token: str) -> bool:
-    """Whether a scripted command stands in its command line; an agent may have quoted it once more."""
+def _runs(process: psutil.Process, begins: re.Pattern[str]) -> bool:
+    """Whether the beginning of a scripted command stands in its command line."""
     with suppress(psutil.Error):
-        begins = re.compile(rf"printf ['\"\\]+{re.escape(token)} started")
         return any(begins.search(word) for word in process.cmdline())
     return False
 

@@ -121,8 +121,7 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     delegates = find_subagent(tools) is not None
     if beside:
         after = facts.background_after if facts.background else 0
-        facts = replace(facts, background=True, background_after=after)
-        facts = replace(facts, background_first=True, background_later=True)
+        facts = replace(facts, background=True, background_after=after, background_first=True, background_later=True)
     fetches = find_fetch(tools) is not None
     facts = replace(facts, schemas=schemas, shape=shape, delegates=delegates, fetches=fetches)
     return replace(facts, tools=frozenset(schemas), frame=_frame_of_results(replies))

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from email.utils import format_datetime
@@ -78,6 +79,9 @@ class ModelRefusal(ReplyFault):
         return replace(answer, items=(Text(self.text),), stop="refusal") if isinstance(answer, Reply) else answer
 
 
+_NEEDS: Mapping[str, tuple[Need, ...]] = {"no_choice": ("choices",), "broken_call": ("broken_calls",)}
+
+
 @fault("empty_reply", family="reply")
 class EmptyReply(ReplyFault):
     """The model ends its turn without text and without a tool call; the reply is complete, and paid.
@@ -94,8 +98,7 @@ class EmptyReply(ReplyFault):
     @property
     def needs(self) -> tuple[Need, ...]:
         """Its wire must have such a list, or say so."""
-        of_forms: dict[str, tuple[Need, ...]] = {"no_choice": ("choices",), "broken_call": ("broken_calls",)}
-        return of_forms.get(self.form, ())
+        return _NEEDS.get(self.form, ())
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same reply without its items."""

@@ -213,17 +213,24 @@ while True:
     assert found[0].says == "a message was answered: openai-chat, not streamed, model 'm'"
 
 
-SUBMITS = """\
-    if not any(call["function"]["name"] == "final_answer" for call in said.get("tool_calls") or []):
-        talk.append({"role": "user", "content": "Please call final_answer."})
+def until_called(tool: str, shown: str = "") -> str:
+    """The part of an agent that asks again and again for a call of this tool; `shown` is how it reads its answer."""
+    return f"""\
+    if not any(call["function"]["name"] == "{tool}" for call in said.get("tool_calls") or []):
+        talk.append({{"role": "user", "content": "Please call {tool}."}})
         tries = tries + 1 if "tries" in globals() else 1
         if tries < 3:
             continue
     else:
-        talk.append({"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "ok"})
-        said = {"content": json.loads(said["tool_calls"][0]["function"]["arguments"])["answer"]}
+        talk.append({{"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "ok"}})
+        {shown or "pass"}
     if True:
 """
+
+
+SUBMITS = until_called(
+    "final_answer", 'said = {"content": json.loads(said["tool_calls"][0]["function"]["arguments"])["answer"]}'
+)
 
 
 @pytest.mark.parametrize(
@@ -244,16 +251,6 @@ async def test_an_agent_that_answers_by_a_tool_call_needs_finish(tmp_path: Path,
         assert "`finish: {tool: final_answer, arg: answer}`" in found[0].says
 
 
-ENDS_BY_A_CALL = """\
-    if not any(call["function"]["name"] == "complete" for call in said.get("tool_calls") or []):
-        talk.append({"role": "user", "content": "Please call complete."})
-        tries = tries + 1 if "tries" in globals() else 1
-        if tries < 3:
-            continue
-    else:
-        talk.append({"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "ok"})
-    if True:
-"""
 NO_ARGUMENTS = """\
 tool["function"] |= {"name": "complete", "parameters": {"type": "object", "properties": {}}}
 while True:
@@ -263,7 +260,9 @@ while True:
 @pytest.mark.parametrize("finish", [None, {"tool": "complete"}])
 async def test_an_agent_whose_model_ends_a_turn_by_a_call_without_arguments_needs_finish(tmp_path: Path, finish: Any):
     """Its words are text before the call."""
-    code = AGENT.replace('    if not said.get("tool_calls"):\n', ENDS_BY_A_CALL).replace("while True:\n", NO_ARGUMENTS)
+    code = AGENT.replace('    if not said.get("tool_calls"):\n', until_called("complete")).replace(
+        "while True:\n", NO_ARGUMENTS
+    )
     found = [it for it in await looked(tmp_path, code, finish=finish) if not it.ok and not it.optional]
     assert ["write `finish: {tool: complete}`" in it.says for it in found] == ([True] if finish is None else [])
 
