@@ -3,9 +3,16 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from wedgehog.harness.invariants.history_kept import REFUSES_THE_REQUEST, carries, summarized
+from wedgehog.harness.invariants.history_kept import carries, summarized
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, main_calls_of, over, refused_as_too_long_before, requests
+from wedgehog.harness.invariants.scope import (
+    REFUSES_THE_REQUEST,
+    ends,
+    main_calls_of,
+    over,
+    refused_as_too_long_before,
+    requests,
+)
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of

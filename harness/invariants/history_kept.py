@@ -5,6 +5,7 @@ from functools import partial
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
+    REFUSES_THE_REQUEST,
     compacts,
     main_calls_of,
     over,
@@ -17,9 +18,6 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 from wedgehog.harness.record.views import Call, ToolUse, Turn
-
-REFUSES_THE_REQUEST = (400, 413, 422)
-"""After such a refusal an agent may take the messages back that the provider did not accept."""
 
 
 @invariant("history_kept", level="strict")

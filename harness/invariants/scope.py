@@ -18,6 +18,8 @@ TurnEvent = TypeVar("TurnEvent", TokenAsked, ToolRefused)
 UNAUTHORIZED = 401
 REFUSED_FOR_CONTENT = 400
 REFUSED_FOR_SIZE = 413
+REFUSES_THE_REQUEST = (400, 413, 422)
+"""After such a refusal an agent may take back what the provider did not accept."""
 KINDS_SHOWN = 12
 ALIKE_SHOWN = 3
 """Of violations whose sentences differ only in numbers."""

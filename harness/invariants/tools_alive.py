@@ -7,6 +7,7 @@ from wedgehog.harness.invariants.no_denied_calls import denied
 from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
+    REFUSES_THE_REQUEST,
     blocked,
     called_beside,
     ends,
@@ -40,7 +41,8 @@ def tools_alive(history: History) -> Iterator[Verdict]:
 
     In every turn, the output of a command that ended well within 2 s is in a later request, if one follows in its turn.
     An agent that sends an error or nothing instead has lost work; one that sends the output of another call has mixed
-    them up. Not judged where a fault struck the tool or its process.
+    them up. A retry carries it as the first attempt did, unless the provider refused the request for its content or
+    its size. Not judged where a fault struck the tool or its process.
 
     Fix: Open a tool server's connection anew after it broke, and offer its tools again. Send every result that has
     arrived, also if the request before it failed.
@@ -116,7 +118,7 @@ def _outputs(history: History, turn: Turn) -> Iterator[Verdict]:
             continue  # what a failed call leaves of the others is `work_kept`
         following = next_request(turn, siblings)
         if following is not None and not may_be_summarized(history, reply, following):
-            yield from (_reached(history, use, following) for use in siblings if _judged(history, use))
+            yield from (_reached(history, turn, use, following) for use in siblings if _judged(history, use))
 
 
 def outputs_told(history: History) -> Iterator[tuple[ToolUse, RequestArrived, list[ToolResult]]]:
@@ -169,19 +171,34 @@ def _judged(history: History, use: ToolUse) -> bool:
     return any((tool != SHELL) is of_host for tool in history.run.recovery_tools)
 
 
-def _reached(history: History, use: ToolUse, following: RequestArrived) -> Verdict:
+def _reached(history: History, turn: Turn, use: ToolUse, following: RequestArrived) -> Verdict:
     carried = carried_results(use)
     if other := next((it.prints for it in carried if it.prints), ""):
         says = f"request {following.call} has the output of tool call {other} in its place"
         return fail(f"{name_of_call(use)} ended well, and {says}", (use.reply, use.done[0], following))
     if any(map(_stands_for_output, carried)):
-        return passed(because=f"the output of {name_of_call(use)} reached the model")
+        return _in_the_retries(turn, use, following)
     if blocked(history, use, following):
         return passed(because=f"a fault may have blocked the result of {name_of_call(use)}")
     what = f"sends an error or nothing in its place ({carried[0].chars} characters)" if carried else "carries no result"
     says = f"{name_of_call(use)} ended well, and its output never reached the model: request {following.call} {what}"
     done: BeaconSeen = use.done[0]
     return unless_slowed(history, says, (use.reply, done, following), use.reply.at_s, following.at_s)
+
+
+def _in_the_retries(turn: Turn, use: ToolUse, following: RequestArrived) -> Verdict:
+    """The last accepted attempt at the step has the output too, unless the provider refused one for what it says."""
+    reached = passed(because=f"the output of {name_of_call(use)} reached the model")
+    tries = [it for it in main_calls_of(turn) if it.arrived.id >= following.id and it.arrived.step == following.step]
+    if any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in tries):
+        return reached
+    last = next((it for it in reversed(tries) if it.paid), None)
+    carried = [it for it in last.arrived.results if it.token == use.token] if last is not None else []
+    if last is None or not carried or any(map(_stands_for_output, carried)):
+        return reached
+    says = f"{name_of_call(use)} ended well, and its output is gone in a retry: request {last.number} sends"
+    says += f" an error or nothing in its place ({carried[0].chars} characters)"
+    return fail(says, (use.reply, use.done[0], *requests([*tries[:1], last])))
 
 
 def _stands_for_output(result: ToolResult) -> bool:

@@ -113,6 +113,40 @@ def test_the_output_of_a_command_that_worked_is_in_the_next_request(carried: lis
     assert worked(*carried).status == status
 
 
+@pytest.mark.parametrize(
+    ("again", "refused", "answered", "status"),
+    [
+        (result("1.1.1"), 503, True, "pass"),
+        (result("1.1.1", chars=0, printed=False), 503, True, "fail"),
+        (result("1.1.1", **LOST), 429, True, "fail"),
+        (result("1.1.1", chars=80, printed=False), 503, True, "pass"),
+        (result("1.1.1", chars=0, printed=False), 400, True, "pass"),
+        (result("1.1.1", chars=0, printed=False), 413, True, "pass"),
+        (result("1.1.1", chars=0, printed=False), 503, False, "pass"),
+    ],
+)
+def test_a_retry_carries_the_output_too(again: ToolResult, refused: int, answered: bool, status: str):
+    """Unless the provider refused its content or its size; a retry that no model answered does no harm."""
+    tell = HistoryBuilder(recovery_tools=("shell",))
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    tell.done(token, exit_code=0)
+    tell.refuse(tell.ask(2, results=[result(token)]), refused)
+    second = tell.ask(2, results=[again])
+    if answered:
+        tell.reply(second, "Done.")
+    else:
+        tell.refuse(second, 503)
+    verdict = check("tools_alive", tell.end().seal())
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says == (
+            "tool call 1.1.1 (shell) ended well, and its output is gone in a retry: "
+            f"request 3 sends an error or nothing in its place ({again.chars} characters)"
+        )
+
+
 def test_the_output_of_another_command_does_not_stand_for_its_own():
     """Two results under each other's calls are worse than none: the model takes both for true."""
     verdict = worked(replace(result("1.1.1"), prints="1.1.2"))
