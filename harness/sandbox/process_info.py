@@ -60,7 +60,7 @@ def process_infos(processes: Iterable[psutil.Process], now_s: float) -> list[Pro
                 ProcessInfo(
                     pid=process.pid,
                     parent=process.ppid(),
-                    argv=tuple(word[:WORD_CHARS] for word in process.cmdline()),
+                    argv=shown_words(process.cmdline()),
                     executable=_quietly(process, "exe") or process.name(),
                     state=process.status(),
                     waits_in=_waits_in(process.pid),
@@ -71,6 +71,14 @@ def process_infos(processes: Iterable[psutil.Process], now_s: float) -> list[Pro
                 )
             )
     return found
+
+
+def shown_words(argv: Iterable[str]) -> tuple[str, ...]:
+    """The words of a command line, each cut. A process that gave itself a title leaves empty words behind it."""
+    words = [word[:WORD_CHARS] for word in argv]
+    while words and not words[-1]:
+        words.pop()
+    return tuple(words)
 
 
 def environment(process: psutil.Process) -> Mapping[str, str]:
