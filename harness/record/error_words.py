@@ -22,8 +22,11 @@ STOCK_PATTERNS = (
     r"truncated",
     r"max_(output_|completion_)?tokens",
     r"(HTTP|status)( code)? [45]\d\d",
+    r"cannot read propert(y|ies) .{0,60}\b(undefined|null)\b",
+    r"'NoneType' object|object has no attribute '",
+    r"unexpected (token .{0,60} JSON|end of JSON)|expecting value: line \d",
 )
-"""Each names a cause of an error; none matches an apology."""
+"""Each names a cause of an error; none matches an apology. The last three are the words of an exception alone."""
 
 COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Terminal control sequences (CSI)."""

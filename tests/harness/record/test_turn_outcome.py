@@ -174,6 +174,13 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
         "La respuesta del modelo no cabe (MAX_TOKENS).",
         "HTTP 503",
         "\x1b[1;31mError\x1b[0m: no route",
+        "Cannot read properties of undefined (reading 'input_tokens')",
+        "Cannot read property 'usage' of null",
+        "'NoneType' object is not subscriptable",
+        "'Completion' object has no attribute 'usage'",
+        "Unexpected token '<', \"<html>\" is not valid JSON",
+        "Unexpected end of JSON input",
+        "Expecting value: line 1 column 1 (char 0)",
     ],
 )
 def test_words_that_name_a_cause_are_an_error_wherever_its_user_reads(words: str):
