@@ -97,7 +97,7 @@ def carried_results(use: ToolUse) -> list[ToolResult]:
 
 def _is_output(result: ToolResult) -> bool:
     """Whether it is the tool's own output, by its last line."""
-    return result.in_text or (result.printed and not result.is_error)
+    return result.in_text or (result.printed and not result.prints and not result.is_error)
 
 
 # ---- in every turn

@@ -21,6 +21,8 @@ SMALLEST_CAP_CHARS = 200
 def work_kept(history: History, *, asked: bool = False) -> Iterator[Verdict]:
     """When one of several parallel tool calls fails, the results of those that finished are in the next request.
 
+    An error that quotes the failed call, in the place of each result, is no result of the others.
+
     If the turn ends before that request, it is not judged, with one exception. The next turn's first request is judged
     if `asked`, or if no fault struck the turn, and the agent ended it because a command failed or because the arguments
     of a call were no JSON object.
@@ -91,10 +93,16 @@ def _sort(siblings: Sequence[ToolUse], until: Event | None) -> tuple[list[ToolUs
         end = done(use)
         if end is not None and end.exit_code is not None:
             return end.exit_code != 0
-        return results[use.token].is_error if use.token in results else end is None
+        result = results.get(use.token)
+        return end is None if result is None else result.is_error or _was_left(use, end, result)
 
     bad = [use for use in siblings if failed(use)]
     return [use for use in siblings if done(use) is not None and use not in bad], bad
+
+
+def _was_left(use: ToolUse, end: BeaconSeen | None, result: ToolResult) -> bool:
+    """Whether the agent did not wait for the call's end; not every wire can mark such a result as an error."""
+    return bool(use.started) and end is None and not result.printed
 
 
 def _kept(finished: Sequence[ToolUse], request: RequestArrived, where: str) -> Verdict:
@@ -102,15 +110,22 @@ def _kept(finished: Sequence[ToolUse], request: RequestArrived, where: str) -> V
     lost = [use for use in finished if not _told(use, results.get(use.token))]
     if not lost:
         return passed(f"the results of {_tokens(finished)} are in {where}")
-    says = f"{_tokens(lost)} finished, but {where} ({request.call}) does not carry the result"
+    other = next((found.prints for use in lost if (found := results.get(use.token)) and found.prints), "")
+    has = f"has the output of tool call {other} in its place" if other else "does not carry the result"
+    says = f"{_tokens(lost)} finished, but {where} ({request.call}) {has}"
     # The missing result may be one that could not be matched to its call.
     return inconclusive(says, (request,)) if "" in results else fail(says, (*_proof(lost), request))
 
 
 def _told(use: ToolUse, result: ToolResult | None) -> bool:
-    """Whether it is the call's own result, by the command's last words: not every wire can mark an error."""
-    if result is None or result.printed:
-        return result is not None
+    """Whether it is the call's own result, by the command's last words, and not that of the call that failed.
+
+    Not every wire can mark an error.
+    """
+    if result is None or result.prints:
+        return False
+    if result.printed:
+        return True
     last_words_known = any(beacon.exit_code is not None for beacon in use.done)
     return not result.is_error and not (last_words_known and result.chars < SMALLEST_CAP_CHARS)
 

@@ -1,6 +1,7 @@
 """What siblings have done is not lost when one of them fails."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -40,6 +41,31 @@ def _next_request(*results: ToolResult) -> History:
 def test_the_finished_siblings_result_is_in_the_next_request(results: Sequence[ToolResult], status: str):
     """A result that could not be matched to its call may be the one that is missing."""
     assert check("work_kept", _next_request(*results)).status == status
+
+
+def test_the_output_of_the_failed_call_does_not_stand_for_that_of_its_sibling():
+    """As in an agent that takes one failure for all, and quotes it in each result."""
+    quoted = replace(result(FAST), prints=SLOW)
+    verdict = check("work_kept", _both_ended(quoted, result(SLOW), 0, 3))
+    assert (verdict.status, verdict.says) == (
+        "fail",
+        "tool call 1.1.1 finished, but the next request (2) has the output of tool call 1.1.2 in its place",
+    )
+
+
+@pytest.mark.parametrize(("printed", "status"), [(False, "fail"), (True, "nothing")])
+def test_a_call_that_was_not_waited_for_has_failed_where_no_wire_marks_it(printed: bool, status: str):
+    """A time limit for all calls of a reply takes the result of the quick one with it."""
+    late = [result(token, chars=37, printed=False) for token in (FAST, SLOW)]
+    late[1] = replace(late[1], printed=printed)
+    tell = HistoryBuilder()
+    tell.message()
+    fast, slow = tell.reply(tell.ask(1), tools=[True, True])
+    tell.starts(fast)
+    tell.done(fast, 0)
+    tell.starts(slow)
+    tell.answer_step(2, late)
+    assert check("work_kept", tell.end().seal()).status == status
 
 
 def _both_ended(fast: ToolResult, slow: ToolResult, *codes: int | None) -> History:
