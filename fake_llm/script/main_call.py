@@ -64,7 +64,9 @@ AT_LIMIT = re.compile(
     r"|\b(step|iteration|turn|round|call)s?\b.{0,60}\b(limit|maximum|max)\b|final (answer|response|reply)",
     re.IGNORECASE | re.DOTALL,
 )
-_BRIEF = re.compile(r"\b(under|than|most|within|in) \d+ (characters|words|letters)")
+_BRIEF = re.compile(r"\b(?:under|than|most|within|in) (\d+) (characters|words|letters)")
+LONGEST_TITLE = {"words": 30, "characters": 200, "letters": 200}
+"""A summary that may be longer stands for the conversation itself."""
 COMPACT = re.compile(
     r"\b(summari[sz]e|condense|compact|(write|create|provide|produce|generate|give)\b.{0,40}\bsummary)\b"
     r".{0,200}\b(conversation|context|history|transcript|session|so far)\b",
@@ -86,7 +88,8 @@ def purpose_of(conversation: Conversation, told: str = "") -> str:
     asks = " ".join([message.text.lower() for message in (*system, *conversation.messages[-1:])])
     text = " ".join([message.text.lower() for message in conversation.messages])
     found = next((word for said in (told.lower(), asks, text) for word in PURPOSES if word in said), None)
-    if found == "summar" and _BRIEF.search(asks):
+    brief = _BRIEF.search(asks)
+    if found == "summar" and brief is not None and int(brief[1]) <= LONGEST_TITLE[brief[2]]:
         return "title"
     if found:
         return {"summar": "summary", "memor": "memory", "suggest": "suggestion", "classif": "classification"}.get(

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, refused_as_too_long, requests
-from wedgehog.harness.record.error_words import SHOWN_CHARS, TRACE, plain, uncoloured
+from wedgehog.harness.invariants.scope import compacts, ends, refused_as_too_long, requests
+from wedgehog.harness.record.error_words import SHOWN_CHARS, TRACE, cause_in, plain, uncoloured
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.turn import TurnEnded
@@ -95,7 +95,8 @@ def cause_told(history: History) -> Iterator[Verdict]:
     sees an error, and one of two things ended the turn. The provider refused its last request for a key, a balance, a
     model, a limit or its length: 401, 402, 403, 404, 413, 429, 529, and a 400 for credit or for length. Or a fault of
     the network kept its last request away, or all of the reply. The status, three words of the provider's message or a
-    word of its meaning are enough; for a connection it is any word for it or for silence. Errors in another language
+    word of its meaning are enough; for a connection it is any word for it or for silence. If the request for a summary
+    failed too, its cause is as good. Errors in another language
     than English, and an agent's own time-out after its retries, are not judged.
 
     Fix: Put the provider's status and message into the error that the user reads, and the name of the exception of a
@@ -115,7 +116,7 @@ def _judge(turn: Turn, end: TurnEnded, causes: Sequence[_Cause]) -> Verdict:
         return nothing(f"{turn}: it ended by a time-out of its own")
     if not re.search(_ENGLISH, words, re.IGNORECASE) and not re.search(_A_CRASH, words):
         return nothing(f"{turn}: its error may be in another language than English")
-    shown = " ".join(uncoloured(end.error or end.raised or end.answer or words).split())[:SHOWN_CHARS]
+    shown = " ".join(cause_in(end.error or end.raised or end.answer or words).split())[:SHOWN_CHARS]
     says = f"{turn}: {causes[-1].says}, and the error does not name it: {shown}"
     return fail(says, (*_struck(turn), *ends(turn)))
 
@@ -130,7 +131,9 @@ def _causes(turn: Turn) -> list[_Cause]:
     found = [(call.arrived.id, _cause_of(call)) for call in turn.main_calls]
     found += [(fault.id, _connection(fault.name)) for fault in turn.kept_away]
     last = max(found, key=lambda it: it[0])[1] if found else None
-    return [cause for _, cause in found if cause is not None] if last is not None and last.judged else []
+    of_summaries = [_cause_of(call) for call in turn.calls if compacts(call)]
+    causes = [*of_summaries, *(cause for _, cause in found)]
+    return [cause for cause in causes if cause is not None] if last is not None and last.judged else []
 
 
 def _cause_of(call: Call) -> _Cause | None:

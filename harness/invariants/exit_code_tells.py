@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.invariants.scope import disk_was_full, ends
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -16,13 +16,14 @@ def exit_code_tells(history: History) -> Iterator[Verdict]:
 
     A script or a pipeline reads only this. An error with exit code 0 counts there as success. Judged in turns that end
     by themselves with an answer or an error that a person can see. If the last reply broke off after all its words, an
-    agent that streams cannot know that they were all: it may call its turn an error.
+    agent that streams cannot know that they were all: it may call its turn an error. So it may if it shows the answer
+    and the disk is full, so that it cannot store it.
 
     Fix: Exit with a code above 0, or answer with a status of 400 or more, if the turn ended in an error; exit with
     0 only after an answer.
     """
     for turn in history.turns:
-        says = _wrong(turn, outcome_of(turn, history).kind)
+        says = _wrong(turn, outcome_of(turn, history).kind, disk_was_full(history, turn))
         if says is None:
             continue
         fits = passed(because=f"{turn}: its exit code or status fits its outcome")
@@ -33,7 +34,7 @@ def _broke_off(turn: Turn) -> bool:
     return bool(turn.main_calls) and not turn.main_calls[-1].ok
 
 
-def _wrong(turn: Turn, kind: str) -> str | None:
+def _wrong(turn: Turn, kind: str, not_stored: bool) -> str | None:
     """What is wrong with the exit code, empty if nothing is, None if there is nothing to judge."""
     end = turn.end
     if end is None or turn.deadline is not None or turn.killed is not None or kind not in ("answered", "surfaced"):
@@ -45,5 +46,5 @@ def _wrong(turn: Turn, kind: str) -> str | None:
     else:
         return None
     if kind == "answered":
-        return "" if fine or _broke_off(turn) else f"the message was answered, with {shown}"
+        return "" if fine or not_stored or _broke_off(turn) else f"the message was answered, with {shown}"
     return f"the message was not answered, and a script reads {shown}" if fine else ""

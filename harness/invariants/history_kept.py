@@ -7,6 +7,7 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
     REFUSES_THE_REQUEST,
     compacts,
+    disk_was_full,
     main_calls_of,
     over,
     refused_as_too_long_before,
@@ -33,7 +34,8 @@ def history_kept(history: History) -> Iterator[Verdict]:
 
     After an error or a kill, the next turn carries something of the failed turn in which a tool's result was sent: its
     message, its result, or a reply. A model that does not know that the tool ran runs it again. Not judged where the
-    provider did not accept what the turn said (400, 413, 422), or where the kill tore a session file.
+    provider did not accept what the turn said (400, 413, 422), where the kill tore a session file, or where the disk
+    was full.
 
     After a stop by the user, the next turn carries something of the stopped turn in which words of the model had come,
     or a tool had begun: the user goes on from what they have read.
@@ -165,7 +167,7 @@ def _is_owed(history: History, turn: Turn) -> bool:
     """Whether nothing gave the agent a reason to leave the turn out, as a refusal or broken content does."""
     refused = any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in turn.calls)
     broken = any(it.damaged or (it.ended is not None and it.ended.stop == "error") for it in turn.calls)
-    return not (refused or broken or history.beside(turn))
+    return not (refused or broken or history.beside(turn) or disk_was_full(history, turn))
 
 
 def _ran(history: History, turn: Turn) -> list[ToolUse]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
     called_beside,
+    disk_was_full,
     main_calls_of,
     over,
     refused_as_too_long_before,
@@ -24,7 +25,7 @@ def rounds_kept(history: History) -> Iterator[Verdict]:
     A model that sees only its last words does not know what it did: it runs the tools again, or denies that they ran.
     Judged on the first accepted request of the next turn, where it carries the message of the turn. One result is
     enough, also without its text, because an agent may drop old results. A background call in between may have made a
-    summary, and after a refusal for its length an agent may drop what it likes.
+    summary, after a refusal for its length an agent may drop what it likes, and on a full disk it cannot store them.
 
     Fix: Store the tool calls of a turn and their results with its words, and send them with later requests. Make old
     results shorter instead of leaving their calls out.
@@ -44,6 +45,7 @@ def _sent(turn: Turn) -> list[ToolUse]:
 def _is_judged(history: History, turn: Turn, later: Call) -> bool:
     ended = turn.end.id if turn.end is not None else 0
     in_order = over(turn) is None and later.arrived.id > ended and not history.beside(turn)
+    in_order = in_order and not disk_was_full(history, turn)
     if not in_order or turn.number not in later.arrived.turns_seen:
         return False
     too_long = refused_as_too_long_before(history, later)

@@ -98,6 +98,11 @@ def blocked(history: History, use: ToolUse, end: Event) -> bool:
     return any(use.reply.id < fault.id < end.id for fault in fired)
 
 
+def disk_was_full(history: History, turn: Turn) -> bool:
+    """Whether the disk was full in this turn: what an agent then says and does may not be stored."""
+    return any(fired.name == "disk_full" and fired.turn == turn.number for fired in history.of(FaultFired))
+
+
 def name_of_call(use: ToolUse) -> str:
     """`tool call 1.1.1 (shell)`."""
     return f"tool call {use.token} ({use.offered.name})"

@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import called_beside, main_calls_of, over, refused_as_too_long, requests
+from wedgehog.harness.invariants.scope import (
+    called_beside,
+    disk_was_full,
+    main_calls_of,
+    over,
+    refused_as_too_long,
+    requests,
+)
 from wedgehog.harness.record.error_words import FIRST_WORDS, plain
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
@@ -22,7 +29,7 @@ def words_kept(history: History) -> Iterator[Verdict]:
     A model that does not see its own words says them again, or contradicts them. Judged on replies that arrived whole.
     A reply with calls must be in the turn's first accepted request with a result of these calls. An answer must be in
     the first request of the next turn, if this carries the message that was answered. A background call in between may
-    have made a summary.
+    have made a summary, and on a full disk an answer may not be stored.
 
     Where a reply broke off and the turn ended in an error, the words that its user has read must be there too: the user
     goes on from them. Judged where the agent showed them, and the next turn carries the message of the turn. After a
@@ -35,6 +42,8 @@ def words_kept(history: History) -> Iterator[Verdict]:
         calls = main_calls_of(turn)
         for said in filter(_judged, calls):
             yield from _in(history, said, _with_result(said, calls), "the request with the result of its tool call")
+        if disk_was_full(history, turn):
+            continue
         ended_well = over(turn) is None and outcome_of(turn, history).kind == "answered"
         if ended_well and (last := _last_words(calls)):
             yield from _in(history, last, _next(history, turn), f"the next turn that carries the message of {turn}")

@@ -284,6 +284,9 @@ def test_a_compaction_may_have_lost_all_that_was_said(positions: Positions, open
     ("asks", "purpose"),
     [
         ("Summarize this coding conversation in under 50 characters.", "title"),
+        ("Summarize this conversation in 6 words.", "title"),
+        ("Summarize the conversation so far for yourself, in 200 words.", "summary"),
+        ("Summarize what was said, in under 4000 characters.", "summary"),
         ("Summarize the conversation. It was about a title and a loop.", "title"),
         ("Your task is to create a detailed summary of the conversation so far.", "summary"),
     ],

@@ -218,3 +218,24 @@ def test_a_turn_that_was_stopped_is_not_judged(stopped: str):
     tell.refuse(tell.ask(1), 429, message=LIMIT)
     getattr(tell, stopped)()
     assert check("cause_told", tell.fails("Error: the run failed").seal()).status == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [("Error: HTTP 503 while the conversation was summarized", "pass"), ("Error: something went wrong", "fail")],
+)
+def test_the_cause_of_a_failed_summary_is_as_good(words: str, status: str):
+    """The window is full, and the request for a summary of it failed: both are why the turn ended."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1), 400, message=LONG)
+    tell.refuse(tell.ask(1, background="summary"), 503)
+    tell.end("", error=words, exit_code=1)
+    assert check("cause_told", tell.seal()).status == status
+
+
+def test_the_error_is_quoted_without_the_warnings_before_it():
+    """A program prints much on its stderr before it ends."""
+    warning = "agent.py:113: DeprecationWarning: The model is deprecated.\n  final = ask()\n"
+    words = warning + "Note that this goes on for a while. " * 8 + "\nError: the turn went wrong"
+    assert _judged(429, LIMIT, words).says.endswith("does not name it: Error: the turn went wrong")
