@@ -106,6 +106,8 @@ class Fault:
     """Whether its harm lasts until it is healed, so that no second try in its turn can be answered."""
     of_memory: ClassVar[bool] = False
     """Whether it strikes the agent's own database."""
+    of_disk: ClassVar[bool] = False
+    """Whether nothing can be stored until it is healed."""
     unmet: ClassVar[str] = ""
     """Why it did not fire, although its place was reached."""
     undrawn: ClassVar[tuple[str, ...]] = ()

@@ -153,6 +153,7 @@ class InjectorState:
                 slows=state.slows,
                 whole_link=state.wire is not None and state.wire.reach == "link",
                 of_memory=state.planned.fault.of_memory,
+                of_disk=state.planned.fault.of_disk,
             )
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import disk_was_full, ends
+from wedgehog.harness.invariants.scope import disk_was_full, ends, over
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -15,9 +15,9 @@ def exit_code_tells(history: History) -> Iterator[Verdict]:
     """The exit code (of a command) or status (of a service) is 0 or 200 exactly if the message was answered.
 
     A script or a pipeline reads only this. An error with exit code 0 counts there as success. Judged in turns that end
-    by themselves with an answer or an error that a person can see. If the last reply broke off after all its words, an
-    agent that streams cannot know that they were all: it may call its turn an error. So it may if it shows the answer
-    and the disk is full, so that it cannot store it.
+    by themselves with an answer or an error that a person can see; after a stop either code is right. If the last reply
+    broke off after all its words, an agent that streams cannot know that they were all: it may call its turn an error.
+    So it may if it shows the answer and the disk is full, so that it cannot store it.
 
     Fix: Exit with a code above 0, or answer with a status of 400 or more, if the turn ended in an error; exit with
     0 only after an answer.
@@ -37,7 +37,7 @@ def _broke_off(turn: Turn) -> bool:
 def _wrong(turn: Turn, kind: str, not_stored: bool) -> str | None:
     """What is wrong with the exit code, empty if nothing is, None if there is nothing to judge."""
     end = turn.end
-    if end is None or turn.deadline is not None or turn.killed is not None or kind not in ("answered", "surfaced"):
+    if end is None or over(turn) is not None or kind not in ("answered", "surfaced"):
         return None
     if end.exit_code is not None:
         fine, shown = end.exit_code == 0, f"exit code {end.exit_code}"

@@ -100,7 +100,7 @@ def blocked(history: History, use: ToolUse, end: Event) -> bool:
 
 def disk_was_full(history: History, turn: Turn) -> bool:
     """Whether the disk was full in this turn: what an agent then says and does may not be stored."""
-    return any(fired.name == "disk_full" and fired.turn == turn.number for fired in history.of(FaultFired))
+    return any(fired.of_disk and fired.turn == turn.number for fired in history.of(FaultFired))
 
 
 def name_of_call(use: ToolUse) -> str:

@@ -20,7 +20,7 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
-from wedgehog.harness.record.events.turn import AgentKilled, HangSeen
+from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.agent_targets import AgentProcesses
@@ -128,7 +128,7 @@ def sentence(history: History, sight: Diagnosis, turn: int, now_s: float) -> str
     so_far = History(events=history.events).seal()
     what = (
         _call(so_far, sight, turn, now_s)
-        or _tool(so_far, now_s)
+        or _tool(so_far, sight, now_s)
         or _busy(sight)
         or _connection(so_far, sight)
         or _on_its_way(so_far, sight, turn)
@@ -157,18 +157,26 @@ def _is_open(call: Call) -> bool:
     return not over and call.refused is None and call.hung_up is None
 
 
-def _tool(history: History, now_s: float) -> str:
+def _tool(history: History, sight: Diagnosis, now_s: float) -> str:
     beacons = list(history.of(BeaconSeen))
     done = {beacon.token for beacon in beacons if beacon.phase == "done"}
     sent = {use.token for use in history.tool_uses if use.results}
     killed = max((kill.id for kill in history.of(AgentKilled)), default=-1)  # what ran before is not waited for
     running = [one for one in beacons if one.phase == "started" and one.token not in done | sent and one.id > killed]
+    running = [one for one in running if not _was_stopped(history, sight, one)]
     if not running:
         return ""
     last = running[-1]
     names = {use.token: f" ({use.offered.name})" for use in history.tool_uses}
     how = "in the background since" if last.background else "running since"
     return f"it waited for tool call {last.token}{names.get(last.token, '')}, {how} {_seconds(now_s - last.at_s)}"
+
+
+def _was_stopped(history: History, sight: Diagnosis, started: BeaconSeen) -> bool:
+    """Whether a stop of its turn ended a command: it cannot report its end any more, and no process has its words."""
+    if not sight.processes or all(abort.id < started.id for abort in history.of(AbortSent)):
+        return False
+    return not any(started.token in word for one in sight.processes for word in one.argv)
 
 
 def _busy(sight: Diagnosis) -> str:

@@ -63,6 +63,7 @@ class DiskFull(ProcessFault):
     free_bytes: Annotated[int, Field(ge=0)] = 0
 
     lasts_its_turn = True
+    of_disk = True
     needs = ("processes", "disk")
 
     async def act(self, hands: Hands) -> None:

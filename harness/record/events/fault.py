@@ -31,6 +31,8 @@ class FaultFired(Event):
     """Whether it met every connection of its link."""
     of_memory: bool = False
     """Whether it struck the agent's own database."""
+    of_disk: bool = False
+    """Whether nothing could be stored from then on."""
 
 
 class FaultUnproven(Event):

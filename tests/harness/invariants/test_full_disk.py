@@ -18,7 +18,7 @@ def _judged(name: str, *, full: bool, answers: bool = True) -> Verdict:
     tell.done(token, 0)
     if full:
         struck = {"turn": 1, "step": 1, "attempt": 1, "call": None, "proof": "ENOSPC"}
-        tell.add(FaultFired(fault=0, name="disk_full", link="agent", **struck))
+        tell.add(FaultFired(fault=0, name="disk_full", link="agent", of_disk=True, **struck))
     said = f"It is all done {tell.nonce}"
     tell.reply(tell.ask(2, results=[result(token)]), said)
     tell.end(said if answers else "", error="Error: the session could not be saved", exit_code=1)

@@ -424,6 +424,18 @@ def test_an_exit_code_says_whether_the_message_was_answered(answered: bool, code
     assert check("exit_code_tells", tell.seal()).status == status
 
 
+@pytest.mark.parametrize("code", [0, 130])
+def test_an_answer_that_came_with_the_stop_may_end_in_either_exit_code(code: int):
+    """The user stops the turn when its last words are on their way."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.abort()
+    tell.reply(call, f"Done {tell.nonce}")
+    tell.end(exit_code=code)
+    assert check("exit_code_tells", tell.seal()).status == "nothing"
+
+
 @pytest.mark.parametrize("code", [0, 1])
 def test_words_whose_stream_broke_off_behind_them_may_end_in_either_exit_code(code: int):
     """The user read all of them; the agent cannot know that no more would have come."""

@@ -95,6 +95,20 @@ def test_a_tool_that_runs_is_what_it_waited_for():
     assert said(tell, sight()).endswith("its last call, 2, was answered whole")
 
 
+@pytest.mark.parametrize("lives", [False, True])
+def test_a_command_that_a_stop_has_ended_is_not_waited_for(lives: bool):
+    """It was killed, so it never reports its end; the turn after it waits for something else."""
+    tell = told()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    tell.abort()
+    tell.end()
+    tell.message()
+    shell = a_process(11, 10, "bash", "-c", f"printf {token}; sleep 90")
+    seen = sight(processes=(a_process(), shell) if lives else (a_process(),))
+    assert said(tell, seen).startswith("it waited for tool call 1.1.1 (shell), running since") is lives
+
+
 def test_a_connection_that_an_earlier_turn_may_have_left_open_is_not_said_to_carry_a_request():
     """An agent that keeps its connections alive holds one while it waits for something else."""
     tell = told()
