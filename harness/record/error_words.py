@@ -22,6 +22,7 @@ STOCK_PATTERNS = (
     r"truncated",
     r"max_(output_|completion_)?tokens",
     r"(HTTP|status)( code)? [45]\d\d",
+    r"context (window|length|overflow)|(prompt|input|request)( is| was)? too (long|large)",
     r"cannot read propert(y|ies) .{0,60}\b(undefined|null)\b",
     r"'NoneType' object|object has no attribute '",
     r"unexpected (token .{0,60} JSON|end of JSON)|expecting value: line \d",
