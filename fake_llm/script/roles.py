@@ -11,6 +11,7 @@ from wedgehog.fake_llm.script.subagent_names import chooses, named_in
 
 SHELL = "shell"
 SUBAGENT_TOOL = "subagent"
+SUBAGENT_RESULT = "subagent_result"
 FETCH = "fetch"
 SILENT_COMMANDS = frozenset({"true", ":"})
 """Commands of the shell role that print nothing, not even the token of their call: their result is empty."""
@@ -24,6 +25,16 @@ _SUBAGENT_NAME = re.compile(
 )
 _PROMPT_PARAMETERS = ("prompt", "task", "message", "instructions", "input", "query", "request", "description")
 _BACKGROUND_PARAMETERS = ("run_in_background", "in_background", "background", "is_background", "run_async", "async")
+_WAIT_PARAMETERS = ("wait", "wait_for_completion", "wait_for_result", "blocking")
+_BACKGROUND_MODE = re.compile(r"^(in_)?background$|^async(hronous)?$|^detached?$", re.IGNORECASE)
+_SPAWNS = re.compile(r"spawn|launch|start", re.IGNORECASE)
+_WAITS = re.compile(
+    r"(^|[_.])(wait|join|await|collect)(_for)?(_?(sub)?_?agents?|_?tasks?)?$|sessions?_yield"
+    r"|(get|read|check|poll)_?(sub)?_?(agent|task)_?(result|output|status)?$|(agent|task)_?(result|output)$",
+    re.IGNORECASE,
+)
+"""A tool with which the model waits for a subagent that works beside it, or reads its result."""
+_ENDS = re.compile(r"(^|[_.])(close|stop|kill|cancel|interrupt|resume|list)_?", re.IGNORECASE)
 _FETCH_NAME = re.compile(
     r"^(?!.*browser).*(fetch|scrape|crawl|browse|web_?(page|read)|https?_?(get|request)|curl"
     r"|(read|open|get|visit|load|view|extract)_?(the_?)?(url|uri|web|page|link|site)|^(http|url|visit)$)",
@@ -73,6 +84,14 @@ def _find(tools: Sequence[ToolSpec], called: re.Pattern[str], parameters: Sequen
     return None
 
 
+def value_for(schema: Mapping[str, Any], parameter: str, text: str) -> dict[str, Any] | None:
+    """Arguments with this text, or a list of it; None if the parameter takes neither."""
+    kinds = _kinds((schema.get("properties") or {}).get(parameter))
+    if not kinds & {"string", "array"}:
+        return None
+    return _filled(schema, parameter, text if "string" in kinds else [text])
+
+
 def _filled(schema: Mapping[str, Any] | None, parameter: str, value: object) -> dict[str, Any]:
     """Arguments with this value; other required parameters are filled by their schema."""
     properties = (schema or {}).get("properties", {})
@@ -89,23 +108,54 @@ class SubagentTool:
     parameter: str
     schema: Mapping[str, Any]
     description: str = ""
+    never_waits: bool = False
+    """Whether its call returns at once in any case: another tool waits for the subagent."""
 
-    def arguments(self, prompt: str, system: str = "") -> dict[str, Any]:
-        """Arguments that give `prompt` to a subagent whose end the agent waits for, if it can choose.
+    @property
+    def offers_background(self) -> bool:
+        """Whether its subagent can work beside the parent's conversation."""
+        return self.never_waits or bool(self._where(background=True))
+
+    def arguments(self, prompt: str, system: str = "", *, background: bool = False) -> dict[str, Any]:
+        """Arguments that give `prompt` to a subagent whose end the agent waits for, or not, if it can choose.
 
         A name that must be given is one that the model was told.
         """
         properties = self.schema.get("properties", {})
-        waits = {it: False for it in _BACKGROUND_PARAMETERS if "boolean" in _kinds(properties.get(it))}
-        filled = {**_filled(self.schema, self.parameter, prompt), **waits}
+        filled = {**_filled(self.schema, self.parameter, prompt), **self._where(background=background)}
         choices = [it for it in filled if it != self.parameter and chooses(it, properties.get(it))]
         name = named_in(self.description, system) if choices else ""
         return {**filled, **dict.fromkeys(choices, name)} if name else filled
 
+    def _where(self, *, background: bool) -> dict[str, Any]:
+        """The arguments that say whether the subagent works in the background; empty if the model has no choice."""
+        properties = self.schema.get("properties", {})
+        flags = dict.fromkeys(_BACKGROUND_PARAMETERS, background) | dict.fromkeys(_WAIT_PARAMETERS, not background)
+        chosen: dict[str, Any] = {it: value for it, value in flags.items() if "boolean" in _kinds(properties.get(it))}
+        for name, schema in properties.items():
+            modes = schema.get("enum", ()) if isinstance(schema, Mapping) else ()
+            beside = [it for it in modes if isinstance(it, str) and _BACKGROUND_MODE.search(it)]
+            if len(beside) == 1 and len(modes) > 1:
+                chosen[name] = beside[0] if background else next(it for it in modes if it not in beside)
+        return chosen
+
 
 def names_subagent(name: str) -> bool:
-    """Whether the name of a tool says that it gives work to a subagent."""
-    return _SUBAGENT_NAME.search(name) is not None
+    """Whether the name of a tool says that it gives work to a subagent.
+
+    >>> names_subagent("spawn_agent"), names_subagent("wait_agent"), names_subagent("close_agent")
+    (True, False, False)
+    """
+    return _SUBAGENT_NAME.search(name) is not None and not (_WAITS.search(name) or _ENDS.search(name))
+
+
+def names_wait(name: str) -> bool:
+    """Whether the name of a tool says that it waits for a subagent, or reads what that has to say.
+
+    >>> names_wait("multi_agent_v1.wait_agent"), names_wait("get_subagent_result"), names_wait("spawn_agent")
+    (True, True, False)
+    """
+    return _WAITS.search(name) is not None
 
 
 def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
@@ -114,7 +164,8 @@ def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
         properties = (tool.schema or {}).get("properties") or {}
         parameter = next((it for it in _PROMPT_PARAMETERS if "string" in _kinds(properties.get(it))), None)
         if parameter and names_subagent(tool.name):
-            return SubagentTool(tool.name, parameter, tool.schema or {}, tool.description)
+            never_waits = _SPAWNS.search(tool.name) is not None and any(names_wait(it.name) for it in tools)
+            return SubagentTool(tool.name, parameter, tool.schema or {}, tool.description, never_waits)
     return None
 
 

@@ -218,14 +218,14 @@ class SideConversations:
         if opening not in self._known and opening not in self._openings:
             name = self._name(conversation, traces, opening[1].lower())
             if name:
-                self._known[opening] = self._begun(name, traces.turn)
+                self._known[opening] = self._begun(name, self._turn_of_mark(opening[1].lower()) or traces.turn)
         return self._known.get(opening)
 
     def named(self, name: str, conversation: Conversation, turn: int) -> SideConversation | None:
         """The declared conversation of this name and opening; None if the request only tells of it."""
         opening = name, root_of(conversation)
         if opening not in self._declared and not self._tells_of([name], conversation):
-            self._declared[opening] = self._begun(name, turn)
+            self._declared[opening] = self._begun(name, self._turn_of_mark(opening[1].lower()) or turn)
         return self._declared.get(opening)
 
     def _tells_of(self, opened: Sequence[str], conversation: Conversation) -> bool:
@@ -267,10 +267,20 @@ class SideConversations:
         """Whether a delegating call made this conversation: its prompt is there, or another agent has the message."""
         prompts = self._prompts_of(traces.turn)
         given = [prompt for prompt in prompts if prompt in root and not any(prompt in said for said in main.roots)]
+        if not given and traces.asked is None and not self.quotes_a_summary(conversation):
+            given = [mark for mark in self._marks_in(root) if not any(mark in said for said in main.roots)]
         if given:
             return not self._tells_of(given, conversation)
         other_system = bool(main.systems) and fingerprint(conversation) not in main.systems
         return bool(prompts) and traces.asked is not None and traces.under_way and other_system
+
+    def _marks_in(self, root: str) -> list[str]:
+        """The marks of scripted calls, answered or not, that an opening holds: it works beside the conversation."""
+        return [texts[0] for _, texts in self._prompts.values() if texts[0] in root]
+
+    def _turn_of_mark(self, root: str) -> int:
+        """The turn of the scripted call that gave this opening its prompt; 0 if there is none."""
+        return next((turn for turn, texts in self._prompts.values() if texts[0] in root), 0)
 
     def _prompts_of(self, turn: int) -> list[str]:
         """Texts in the arguments of this turn's tool calls that have no result yet."""

@@ -11,6 +11,7 @@ from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.roles import (
     FETCH,
     SHELL,
+    SUBAGENT_RESULT,
     SUBAGENT_TOOL,
     find_fetch,
     find_named,
@@ -20,6 +21,7 @@ from wedgehog.fake_llm.script.roles import (
 from wedgehog.fake_llm.script.schema_values import fill
 from wedgehog.fake_llm.script.side_conversations import note, prompt_mark
 from wedgehog.fake_llm.script.structured import structured
+from wedgehog.fake_llm.script.subagent_results import asks_for_result
 
 Beacon = Callable[[str, str], str]
 """(command, token) -> a command that also records the token."""
@@ -188,7 +190,12 @@ class TurnScript:
                 raise UnscriptedError("the script calls a subagent and the agent advertises no tool for it")
             name = delegate.name
             prompt = f"{prompt_mark(token)} {args.get('prompt', 'Look around.')}"
-            args = delegate.arguments(prompt, conversation.system)
+            args = delegate.arguments(prompt, conversation.system, background=args.get("background") is True)
+        elif item.name == SUBAGENT_RESULT:
+            asked = asks_for_result(conversation, tools)
+            if asked is None:
+                raise UnscriptedError("the script asks for the result of a subagent, and there is no way to do that")
+            name, args = asked
         elif item.name == FETCH and [*args] == ["url"] and (reader := find_fetch(tools)):
             name = reader.name
             args = reader.arguments(str(args["url"]))
@@ -210,13 +217,19 @@ def _within(template: str, words: str, reply: Reply) -> Reply:
 
 CLOSING = Text("That is all. {nonce}")
 """The last words where the script has none."""
+HEARD = Text("I have heard of it. {nonce}")
+"""The last words where the agent tells the model something after its answer, such as the end of a subagent."""
 
 
-def offers(tools: Sequence[ToolSpec], reply: Reply) -> bool:
-    """Whether the reply calls only these tools."""
-    called = [item.name for item in reply.items if isinstance(item, ToolCall)]
-    found = [find_shell(tools) if it == SHELL else find_named(tools, it) for it in called]
-    return None not in found
+def offers(tools: Sequence[ToolSpec], reply: Reply, conversation: Conversation) -> bool:
+    """Whether the reply calls only these tools, and each can be called in this conversation."""
+
+    def found(name: str) -> object:
+        if name == SUBAGENT_RESULT:
+            return asks_for_result(conversation, tools)
+        return find_shell(tools) if name == SHELL else find_named(tools, name)
+
+    return all(found(item.name) is not None for item in reply.items if isinstance(item, ToolCall))
 
 
 def within_tools(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:

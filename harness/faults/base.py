@@ -48,6 +48,7 @@ Need = Literal[
     "broken_calls",
     "models",
     "calls",
+    "background_subagent",
 ]
 """What an agent must have for a fault: a way to stop a turn, a client that can give up, and so on."""
 

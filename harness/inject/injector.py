@@ -95,7 +95,7 @@ class Injector(LinkFaults):
         await self._until_titles_are_hit(turn)
         # The last one first: Toxiproxy removes a toxic only when a slow one behind it has taken all its bytes.
         for state in reversed(self.of_turn(turn)):
-            if not state.lasts and not self._waits_for_a_later_turn(state):
+            if not state.lasts and not self._may_strike_later(state):
                 await self.heal(state)
         self.backends.after_turn(turn)
         self._turns.discard(turn)
@@ -126,8 +126,10 @@ class Injector(LinkFaults):
         await self.heal_all()
         await self.end_tasks()
 
-    def _waits_for_a_later_turn(self, state: FaultState) -> bool:
-        """Whether its call may still come in a turn that has not begun."""
+    def _may_strike_later(self, state: FaultState) -> bool:
+        """Whether its call may still come in a turn that has not begun, or its conversation outlives the turn."""
+        if state.planned.sticks_to == "conversation":
+            return True
         return isinstance(state.at, AtCall) and state.at.in_turn(state.at.turn + 1) and not state.fired
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from wedgehog.harness.invariants.background_subagents import in_the_background
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import next_message, requests
@@ -16,7 +17,9 @@ from wedgehog.harness.record.views import Call, Turn
 def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Iterator[Verdict]:
     """No model request for a turn starts more than `grace_s` after its abort or hang-up was delivered.
 
-    A back end that goes on for a front end that has given up wastes money (incident endless-loop).
+    A back end that goes on for a front end that has given up wastes money (incident endless-loop). Subagents in the
+    background count only where the stop ended the agent's process: agents that stay differ in what a stop means to
+    them.
 
     Fix: Cancel everything that the turn has started: the request, the retry loop and its pauses. Check before each
     new request whether the turn still runs.
@@ -66,16 +69,23 @@ def _calls_after(history: History, turn: Turn, stop: Event) -> list[Call]:
     beside = {other.number for other in history.beside(turn)}
     begun = {call.arrived.side for call in turn.calls if call.arrived.side and call.arrived.id < stop.id}
     anew = {call.arrived.side for call in history.calls if call.arrived.id > until and call.arrived.step == 1}
+    apart = () if _ended_its_process(history, turn) else tuple(in_the_background(history))
     return [
         call
         for call in history.calls
         if call.arrived.id > stop.id
+        and not any(call.arrived.side == it.name or it.heard_in(call.arrived) for it in apart)
         and (
             (call.arrived.id < until and call.arrived.turn not in beside)
             or (call.main and call.arrived.turn == turn.number)
             or (call.arrived.side in begun - anew and call.arrived.id < again)
         )
     ]
+
+
+def _ended_its_process(history: History, turn: Turn) -> bool:
+    """Whether the agent's process ended with the turn; in virtual time it has none."""
+    return turn.end is not None and turn.end.exit_code is not None and history.run.network != "sim"
 
 
 def _next_tool_call(history: History, turn: Turn, until: int) -> int:

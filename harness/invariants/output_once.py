@@ -65,7 +65,8 @@ def _begins_again(words: str) -> bool:
 def _twice(turn: Turn, shown: str) -> str:
     """What the answer shows twice, in words; else empty."""
     nonce = plain(turn.stimulus.nonce) if turn.stimulus is not None else ""
-    if len(nonce) >= LEAST_CHARS and shown.count(nonce) > 1:
+    replies = {plain(call.ended.text_delivered) for call in turn.main_calls if call.ended and call.ok}
+    if len(nonce) >= LEAST_CHARS and shown.count(nonce) > max(1, sum(nonce in reply for reply in replies)):
         return f"the same reply {shown.count(nonce)} times"
     whole = "".join([plain(call.ended.text_delivered) for call in turn.main_calls if call.ended and call.ok])
     broken = [plain(call.ended.text_delivered) for call in turn.main_calls if call.ended is not None and not call.ok]

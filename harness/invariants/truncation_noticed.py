@@ -45,7 +45,8 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
 
 def _lost_words(turn: Turn, history: History) -> list[str]:
     """Words of a faulty turn's final reply that its answer lacks, of an agent that prints replies whole."""
-    faulty = {fired.turn for fired in history.of(FaultFired) if fired.link == "llm"}
+    beside = {call.number for call in history.calls if call.arrived.side}
+    faulty = {it.turn for it in history.of(FaultFired) if it.link == "llm" and it.call not in beside}
     if turn.number not in faulty:
         return []
     lost = _missing(turn)
@@ -65,5 +66,6 @@ def _missing(turn: Turn) -> list[str]:
 
 def _final(turn: Turn) -> Call | None:
     """The call whose whole reply is the turn's answer."""
-    last = turn.main_calls[-1] if turn.main_calls else None
+    in_time = (call for call in reversed(turn.main_calls) if turn.end is None or call.arrived.id < turn.end.id)
+    last = next(in_time, None)
     return last if last is not None and last.final and answers(turn, turn) else None

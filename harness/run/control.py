@@ -53,6 +53,8 @@ class ControlFacts:
     """Whether one of them takes a shell command."""
     delegates: bool = False
     """Whether one of them gives a prompt to a subagent."""
+    delegates_in_background: bool = False
+    """Whether such a subagent can work beside the conversation."""
     fetches: bool = False
     """Whether one of them reads a page of the web."""
     streams: bool = False

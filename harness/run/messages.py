@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.script.roles import SUBAGENT_RESULT
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.record.events.turn import MAIN_SESSION, ChosenModel, Permission, StimulusKind
 from wedgehog.harness.run.recovery import recovery_turn
@@ -68,7 +69,10 @@ class RunMessages:
     def replies(self) -> dict[int, ScriptedTurn]:
         """The model's replies by turn, those of two recovery turns for each session included."""
         scripted = [tuple(faster(reply, self.time_scale) for reply in turn.replies) for turn in self.scenario.turns]
-        turns = {n: ScriptedTurn(replies, self.tokens.nonce(n)) for n, replies in enumerate(scripted, start=1)}
+        turns = {
+            n: ScriptedTurn(replies, self.tokens.nonce(n), only_offered=any(map(_asks_for_a_result, replies)))
+            for n, replies in enumerate(scripted, start=1)
+        }
         last = len(scripted)
         after = range(last + 1, last + 1 + 2 * len(self.scenario.sessions))
         return turns | {n: recovery_turn(self.recovery_calls, self.tokens.nonce(n)) for n in after}
@@ -105,6 +109,11 @@ class RunMessages:
         turns = enumerate(self.scenario.turns, start=1)
         direct = [n for n, turn in turns if turn.during is not None and turn.during.turn == number]
         return {n: self.message(n) for n in direct} | {m: it for n in direct for m, it in self.during(n).items()}
+
+
+def _asks_for_a_result(reply: Reply) -> bool:
+    """Whether the model asks for the result of a subagent, which it can do only where a tool for that is offered."""
+    return any(isinstance(item, ToolCall) and item.name == SUBAGENT_RESULT for item in reply.items)
 
 
 def faster(reply: Reply, time_scale: float) -> Reply:

@@ -31,6 +31,7 @@ from wedgehog.harness.record.events.call import (
 )
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.notices import notices_in
 from wedgehog.harness.run.placing import Placing, SentReply
 from wedgehog.harness.run.result_signs import (
     has_first,
@@ -85,6 +86,7 @@ class Recorder:
         self._keep_body, self._look = keep_body, look
         self._calls: dict[int, _RecordedCall] = {}
         self._last_on: dict[int, _RecordedCall] = {}
+        self._delegated = False
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
         """Ask the injector; what it lets pass is sent at once."""
@@ -143,6 +145,7 @@ class Recorder:
         place, talk = CallPosition(0, 0, 1, "unreadable"), seen.conversation or UNREADABLE
         if seen.conversation is not None:
             place = self._placing.place(seen.call, talk)
+        self._delegated = self._delegated or place.side is not None
         read = self._placing.read(talk)
         arrived = self._history.add(
             RequestArrived(
@@ -162,6 +165,7 @@ class Recorder:
                 background=place.background,
                 side=str(place.side or ""),
                 quotes=self._placing.quotes(talk),
+                notices=self._notices(talk) if self._delegated and not place.background else (),
                 max_tokens=talk.max_tokens,
                 key=seen.key,
                 body_hash=self._keep_body(seen.body),
@@ -181,6 +185,9 @@ class Recorder:
         self._calls[seen.call].arrived_s = arrived.at_s
         if seen.call % CALLS_BETWEEN_LOOKS == 0:
             self._injector.demands.put_nowait(("look", None))
+
+    def _notices(self, talk: Conversation) -> tuple[str, ...]:
+        return notices_in(talk, self._placing.token_of_result)
 
     def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
         token_of = self._placing.token_of_result

@@ -10,7 +10,7 @@ from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.roles import find_shell
-from wedgehog.fake_llm.script.turns import CLOSING, TurnScript, expand, offers, spoken, text_of, within_tools
+from wedgehog.fake_llm.script.turns import CLOSING, HEARD, TurnScript, expand, offers, spoken, text_of, within_tools
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
@@ -156,16 +156,24 @@ class ScriptedReplies:
             return self.script.beside(place, conversation)
         turn = self.script.turns[place.turn]
         replies = turn.replies
+        if place.step == len(replies) and self._goes_on_after(turn.nonce, conversation):
+            return Reply((HEARD,))
         if place.step <= len(replies):
             reply = replies[place.step - 1]
             tools = self.script.tools(conversation)
-            gone = turn.only_offered and not offers(tools, reply)
+            gone = turn.only_offered and not offers(tools, reply, conversation)
             return within_tools(replies[-1] if gone else reply, tools)
         by_call = self.script.finish is not None and bool(self.script.finish.tool or self.script.finish.arg)
         open_end = by_call or (bool(replies) and bool(_calls(replies[-1])))
         if open_end or not self.script.positions.is_open(place.turn):
             return Reply((CLOSING,))
         return None
+
+    def _goes_on_after(self, nonce: str, conversation: Conversation) -> bool:
+        """Whether the model has given the turn's answer already, and a message follows that is no result."""
+        answered = [message.role == "assistant" and nonce in message.text for message in conversation.messages]
+        last = conversation.messages[-1] if conversation.messages else None
+        return any(answered) and last is not None and last.role in ("user", "system") and not last.tool_results
 
     def _context(self, call: int, place: CallPosition, conversation: Conversation) -> Context:
         turn = self.script.turns.get(place.turn)

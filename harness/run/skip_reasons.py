@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wedgehog.fake_llm.other_form import FORMS
-from wedgehog.fake_llm.script.roles import FETCH, SHELL, SUBAGENT_TOOL
+from wedgehog.fake_llm.script.roles import FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.faults.base import WireFault
@@ -27,6 +27,8 @@ NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
 def _has(control: ControlFacts, name: str) -> bool:
     if name == SUBAGENT_TOOL:
         return control.delegates
+    if name == SUBAGENT_RESULT:
+        return True  # the model asks only where a tool for that is offered
     if name == FETCH and control.fetches:
         return True
     return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
@@ -122,6 +124,9 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         ),
         "the model writes its tool calls in text, and a command has many lines (calls_in_text)": (
             bool(spec.calls_in_text) and any("\n" in command for command in scenario.commands)
+        ),
+        "the agent's tool for a subagent has no argument that puts it into the background": (
+            "background_subagent" in needs and not control.delegates_in_background
         ),
         "the agent does not stream, and the fault counts events": "stream" in needs and not control.streams,
         f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (

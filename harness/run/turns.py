@@ -61,6 +61,7 @@ class Turns:
         turn = self.messages.scenario.turns[number - 1]
         if turn.during is not None:
             return
+        await self.player.clock.sleep(turn.pause_s / self.messages.time_scale)
         self.files.plant(number, turn.append)
         message = self.messages.message(number)
         await self._play(message, self.messages.during(number))
@@ -118,12 +119,14 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     schemas = {tool.name: dict(tool.schema or {}) for tool in tools}
     shape = None if call is None or facts.shape is None else _with_asides(facts.shape, history, replies, call, shown)
     beside = shape is not None and bool(shape.asides)
-    delegates = find_subagent(tools) is not None
+    subagents = find_subagent(tools)
     if beside:
         after = facts.background_after if facts.background else 0
         facts = replace(facts, background=True, background_after=after, background_first=True, background_later=True)
     fetches = find_fetch(tools) is not None
-    facts = replace(facts, schemas=schemas, shape=shape, delegates=delegates, fetches=fetches)
+    in_background = subagents is not None and subagents.offers_background
+    facts = replace(facts, schemas=schemas, shape=shape, fetches=fetches)
+    facts = replace(facts, delegates=subagents is not None, delegates_in_background=in_background)
     return replace(facts, tools=frozenset(schemas), frame=_frame_of_results(replies))
 
 

@@ -3,7 +3,7 @@
 from pydantic import model_validator
 
 from wedgehog.fake_llm.reply import ToolCall
-from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS
+from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS, SUBAGENT_TOOL
 from wedgehog.fake_llm.usage import is_object
 from wedgehog.harness.faults.base import Need
 from wedgehog.harness.faults.process_fault import Speak
@@ -37,6 +37,13 @@ class Scenario(ScenarioKeys):
         return frozenset(item.name for reply in replies for item in reply.items if isinstance(item, ToolCall))
 
     @property
+    def _subagents(self) -> tuple[ToolCall, ...]:
+        """The calls of the script that give work to a subagent."""
+        replies = [reply for turn in self.turns for reply in turn.replies]
+        calls = (item for reply in replies for item in reply.items if isinstance(item, ToolCall))
+        return tuple(call for call in calls if call.name == SUBAGENT_TOOL)
+
+    @property
     def calls_at_once(self) -> int:
         """The most tool calls in one reply of the main conversation."""
         replies = [reply for turn in self.turns for reply in turn.replies]
@@ -63,6 +70,7 @@ class Scenario(ScenarioKeys):
             "second_message": any(turn.during is not None and self._same(turn) for turn in self.turns),
             "sessions": len(self.sessions) > 1,
             "models": any(turn.chosen_model is not None for turn in self.turns),
+            "background_subagent": any(it.args.get("background") is True for it in self._subagents),
         }
         needs = {need for words in self.faults for need in words.needs}
         return frozenset(needs | {need for need, applies in of_turns.items() if applies})

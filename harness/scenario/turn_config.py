@@ -3,7 +3,7 @@
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PositiveInt, model_validator
+from pydantic import AfterValidator, Field, NonNegativeFloat, PositiveInt, model_validator
 
 from wedgehog.fake_llm.reply import Reply
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
@@ -42,6 +42,8 @@ class TurnConfig(ConfigModel):
     """The session that it belongs to."""
     during: TriggerConfig | None = None
     """Said while an earlier turn is under way, when that trigger of it is met."""
+    pause_s: NonNegativeFloat = 0
+    """The user waits so long before the message, after the turn before it has ended."""
     permission: Permission = "allow"
     """What the user answers to a request for permission to run a tool; `deny_once` denies only the first one."""
     chosen_model: ChosenModel | None = None
@@ -54,6 +56,8 @@ class TurnConfig(ConfigModel):
             raise BadValueError("a turn has exactly one of user, wake_up and resume")
         if self.during is None:
             return self
+        if self.pause_s:
+            raise BadValueError("a message during a turn comes at the moment of `during`", "pause_s")
         if self.append is not None:
             raise BadValueError("a session can't be appended to in the middle of a turn", "append")
         if self.during.phase in ("connect", "request"):

@@ -75,13 +75,15 @@ class CallBuilder:
         replies: Sequence[int] | None = None,
         echoed: Sequence[int] = (),
         begun: Sequence[int] | None = None,
+        notices: Sequence[str] = (),
     ) -> int:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
         `side` is a side conversation, such as `subagent 1`; `quotes` are calls of such ones whose words it carries.
         `doubled` are turns whose message it carries twice; `tools` are the tools that it offers, `system` the number of
         characters of its system text; `replies` are the calls whose text it carries, by default all earlier ones,
-        `echoed` those whose text it carries twice, and `begun` those whose first words it carries.
+        `echoed` those whose text it carries twice, and `begun` those whose first words it carries. `notices` say of
+        subagents that they have ended.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -102,6 +104,7 @@ class CallBuilder:
                 background=background,
                 side=side,
                 quotes=tuple(quotes),
+                notices=tuple(notices),
                 key=key,
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
                 system_chars=system,

@@ -170,6 +170,23 @@ def test_a_subagent_that_outlives_its_turn_belongs_to_the_one_under_way(delegati
 # ---- what is still the main conversation
 
 
+def test_a_subagent_that_works_in_the_background_begins_after_the_result_of_its_call(positions: Positions):
+    """Its prompt has the mark of the call; it belongs to the turn that began it, also if that is over."""
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"prompt": f"{SALT}1x1x1a0 {PROMPT}"})
+    assert positions.place(talk(MAIN, *returned(1))).step == 2
+    positions.end(1)
+    place = positions.place(talk(user(f"{SALT}1x1x1a0 {PROMPT}")))
+    assert (str(place.side), place.turn, place.step) == ("subagent 1", 1, 1)
+
+
+def test_a_summary_that_quotes_a_prompt_is_no_subagent(positions: Positions):
+    """It quotes the message of the user, too."""
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"prompt": f"{SALT}1x1x1a0 {PROMPT}"})
+    positions.place(talk(MAIN, *returned(1)))
+    told = user(f"So far: the user said {MARKER} {WORDS}; a task was begun: {SALT}1x1x1a0 {PROMPT}")
+    assert positions.place(talk(told)).side is None
+
+
 def test_a_retry_whose_text_holds_an_argument_of_its_own_tool_call_is_a_retry(positions: Positions):
     """The user named the file that the model reads; a clock before the message makes the opening another one."""
     said = "mkqrst1q read /tmp/some/file.txt"

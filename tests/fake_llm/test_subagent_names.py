@@ -90,6 +90,48 @@ def test_a_scripted_subagent_runs_while_its_parent_waits():
     assert found is not None and found.arguments("Look.") == {"prompt": "Look.", "run_in_background": False}
 
 
+SWITCH = {"type": "boolean"}
+MODE = {"type": "string", "enum": ["sync", "background"]}
+
+
+@pytest.mark.parametrize(
+    ("parameter", "schema", "waits", "beside"),
+    [
+        ("run_in_background", SWITCH, False, True),
+        ("is_background", {"type": ["boolean", "null"]}, False, True),
+        ("wait", SWITCH, True, False),
+        ("mode", MODE, "sync", "background"),
+    ],
+)
+def test_a_subagent_works_in_the_background_where_its_tool_has_an_argument_for_that(
+    parameter: str, schema: dict[str, Any], waits: object, beside: object
+):
+    kinds = {"prompt": TEXT, parameter: schema}
+    found = find_subagent((ToolSpec("Agent", TASK, {"properties": kinds, "required": ["prompt"]}),))
+    assert found is not None and found.offers_background
+    assert found.arguments("Look.") == {"prompt": "Look.", parameter: waits}
+    assert found.arguments("Look.", background=True) == {"prompt": "Look.", parameter: beside}
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "offers"),
+    [
+        ("multi_agent_v1.spawn_agent", "multi_agent_v1.wait_agent", True),
+        ("sessions_spawn", "sessions_yield", True),
+        ("spawn_agent", "get_subagent_result", True),
+        ("spawn_agent", "close_agent", False),
+        ("task", "wait", False),
+    ],
+)
+def test_a_tool_that_starts_a_subagent_beside_one_that_waits_for_it_returns_at_once(
+    name: str, other: str, offers: bool
+):
+    schema = {"properties": {"prompt": TEXT}, "required": ["prompt"]}
+    found = find_subagent((ToolSpec(name, TASK, schema), ToolSpec(other, "", {"properties": {}})))
+    assert found is not None and found.offers_background is offers
+    assert found.arguments("Look.", background=True) == {"prompt": "Look."}
+
+
 @pytest.mark.parametrize(
     ("text", "name"),
     [

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tests.properties.valid_runs import RunDraw, Violation
+from tests.properties.violating_tools import begins_in_the_background
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.turn import ToldUsage
 from wedgehog.harness.testing.history_builder import CUT_TEXT, result
@@ -170,6 +171,15 @@ def _subagent_hears_nothing(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _subagent_end_told(play: RunDraw) -> None:
+    """A subagent fails after its parent's turn, and the next message does not bring word of that."""
+    play.tell.refuse(begins_in_the_background(play), 403)
+    play.tell.wait(5)
+    play.tell.message()
+    play.tell.answer_step(1)
+    play.tell.end()
+
+
 def _usage_told(play: RunDraw) -> None:
     """The agent tells its user of a tenth of the input tokens."""
     play.tell.message()
@@ -295,6 +305,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     ),
     "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
+    "subagent_end_told": (_subagent_end_told,),
     "usage_told": (_usage_told,),
     "words_kept": (_words_before_a_call, _an_answer),
 }

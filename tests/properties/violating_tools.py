@@ -282,6 +282,26 @@ def _subagent_failure_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def begins_in_the_background(play: RunDraw) -> int:
+    """A turn that is over before its subagent has ended; returns the number of the subagent's call."""
+    turn = play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="task")
+    told = result(token, chars=30, printed=False, signs=("elsewhere",))
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+    return play.tell.ask(1, side="subagent 1", turn=turn)
+
+
+def _subagent_returns(play: RunDraw) -> None:
+    """A subagent ends well after its parent's turn, and the next message does not bring what it said."""
+    call = begins_in_the_background(play)
+    play.tell.reply(call, "The task is done.")
+    play.tell.wait(play.draw(st.floats(1.5, 30)))
+    play.tell.message()
+    play.tell.answer_step(1)
+    play.tell.end()
+
+
 def _missing_tool_told(play: RunDraw) -> None:
     """The model calls `shell`, which is not offered, and the result is empty."""
     play.tell.message()
@@ -326,6 +346,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "token_request_bound": (_token_request_bound,),
     "side_call_bound": (_side_call_bound,),
     "subagent_kept": (_subagent_kept,),
+    "subagent_returns": (_subagent_returns,),
     "tools_alive": (_tool_dead_after_healing, _output_dropped),
     "tool_deadline": (_tool_deadline,),
     "tool_refusal_bound": (_tool_refusal_bound,),

@@ -32,7 +32,8 @@ def test_each_is_for_any_agent():
         assert all(find(name) for name in asked)
         assert all(value is True for given in asked.values() for value in (given or {}).values()), "a switch, no bound"
         own = set(file.scenario.tools)
-        assert file.scenario.tools_called <= {"shell", "subagent", "fetch"} | own, "a role, or a tool of our tool host"
+        roles = {"shell", "subagent", "subagent_result", "fetch"}
+        assert file.scenario.tools_called <= roles | own, "a role, or a tool of our tool host"
 
 
 def test_faults_come_as_transient_and_as_permanent_ones():

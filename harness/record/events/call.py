@@ -67,6 +67,11 @@ class RequestArrived(Event):
     """The conversation beside the main one to which it belongs, such as `subagent 1`; step and attempt count there."""
     quotes: tuple[int, ...] = ()
     """Calls of side conversations whose replies stand in its messages."""
+    notices: tuple[str, ...] = ()
+    """Digests of what its messages say of the end of subagents; only of main calls after the first subagent.
+
+    That in the result of a delegating call has the token of the call before it: `1.1.1:…`.
+    """
     websocket: bool = False
     """Whether it came as a message of a WebSocket."""
     max_tokens: int | None = None

@@ -9,6 +9,7 @@ from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.call_builder import TICK_S
+from wedgehog.harness.testing.history_builder import result
 
 
 def _a_request_after(seconds: float, *, lag_s: float = 0.0, background: str = "") -> History:
@@ -44,6 +45,22 @@ def test_a_request_on_a_slow_link_may_have_been_sent_before_the_abort(slows: boo
 def test_a_background_call_spends_as_well():
     """Its price is the same."""
     assert check("no_spend_after_abort", _a_request_after(10, background="title")).status == "fail"
+
+
+@pytest.mark.parametrize(("exit_code", "status"), [(130, "fail"), (None, "pass")])
+def test_a_subagent_in_the_background_is_stopped_with_its_process(exit_code: int | None, status: str):
+    """Agents that stay differ: some stop only the turn, and their model hears of the end later."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], name="task")
+    tell.ask(2, results=[result("1.1.1", chars=30, printed=False, signs=("elsewhere",))])
+    tell.reply(tell.ask(1, side="subagent 1"), tools=[True])
+    tell.abort().end("", ended="aborted", exit_code=exit_code).wait(10)
+    last = tell.ask(2, side="subagent 1", turn=1)
+    tell.reply(last, "It is empty.")
+    if exit_code is None:
+        tell.reply(tell.ask(2, turn=1, quotes=[last]), "I have heard of it.")
+    assert check("no_spend_after_abort", tell.seal()).status == status
 
 
 def test_requests_after_the_next_message_are_that_messages():

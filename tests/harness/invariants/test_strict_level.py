@@ -26,7 +26,7 @@ def test_the_strict_ones_never_decide_at_the_usual_level():
     strict = {name for name, it in known().items() if it.level == "strict"}
     of_its_user = {"cause_told", "exit_code_tells", "no_traceback", "output_once", "stops_when_told", "usage_told"}
     of_its_model = {"asked_once", "history_kept", "rounds_kept", "said_once", "session_goes_on", "words_kept"}
-    of_its_tools = {"arguments_told", "calls_kept", "cut_told", "failure_told", "output_told"}
+    of_its_tools = {"arguments_told", "calls_kept", "cut_told", "failure_told", "output_told", "subagent_end_told"}
     assert strict == of_its_user | of_its_model | of_its_tools
 
 
@@ -315,6 +315,17 @@ def test_words_of_a_retry_excuse_no_whole_reply_that_is_shown_twice():
     tell.reply(tell.ask(1), f"{HALF}. {tell.nonce}")
     tell.end(f"{HALF}. {tell.nonce}\n[retry]\n{HALF}. {tell.nonce}")
     assert check("output_once", tell.seal()).status == "fail"
+
+
+def test_an_answer_with_two_replies_of_the_model_shows_each_once():
+    """The second one tells what the model says to the end of a subagent; both have the word that marks the answer."""
+    for shown, status in (("I have heard of it", "pass"), (HALF, "fail")):
+        tell = HistoryBuilder()
+        tell.message()
+        tell.reply(tell.ask(1), f"{HALF}. {tell.nonce}")
+        tell.reply(tell.ask(1), f"{shown}. {tell.nonce}")
+        tell.end(f"{HALF}. {tell.nonce}\n{shown}. {tell.nonce}")
+        assert check("output_once", tell.seal()).status == status
 
 
 def test_two_replies_that_begin_alike_are_not_shown_twice():

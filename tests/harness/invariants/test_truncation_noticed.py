@@ -140,3 +140,16 @@ def test_a_pass_says_how_much_of_a_cut_reply_could_be_shown(answered: bool, beca
         tell.answer_step(1)
     found = check("truncation_noticed", (tell.end() if answered else tell.fails("Error: it broke")).seal())
     assert (found.status, found.because) == ("pass", f"turn 1: a reply was cut, and {because}")
+
+
+def test_what_the_model_said_after_the_turn_is_no_part_of_its_answer():
+    """A subagent was refused, and the agent tells the model of that between two messages."""
+    tell = HistoryBuilder()
+    for turn in (1, 2):
+        tell.message()
+        tell.answer_step(1)
+        if turn == 2:
+            tell.fires("status", tell.ask(1, side="subagent 1"))
+        tell.end()
+    tell.reply(tell.ask(2, turn=2), f"Something else was heard {tell.nonce}")
+    assert check("truncation_noticed", tell.seal()).status == "nothing"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError, Usage
 from wedgehog.fake_llm.script.main_call import MainShape
@@ -287,3 +287,28 @@ def test_a_reply_that_stands_in_two_messages_is_told_if_it_came_once(play: Any):
     assert it.replies_twice(_with("Let me look.", "", "")) == ()
     it.answer(2, talk())
     assert it.replies_twice(twice) == ()
+
+
+def test_what_the_agent_tells_the_model_after_its_answer_gets_other_words(play: Any):
+    """The end of a subagent, for one. The same words would look like an answer that is shown twice."""
+    it = play(turns={1: ScriptedTurn((DONE,), "NONCE")})
+    answered = Message("assistant", "Done NONCE")
+    told = Message("user", "<notice>Your subagent has ended.</notice>")
+    again = replace(talk(), messages=(Message("user", "mk1q go"), answered, told))
+    assert it.answer(1, talk()).items[0].text == "Done NONCE"
+    assert it.answer(2, again).items[0].text == "I have heard of it. NONCE"
+    assert it.answer(3, replace(again, messages=again.messages[:2])).items[0].text == "Done NONCE"
+
+
+def test_the_model_asks_for_the_result_of_a_subagent_where_a_tool_for_that_is_offered(play: Any):
+    """Elsewhere it says its last words at once."""
+    asks = Reply((ToolCall("subagent_result", {}),))
+    it = play(turns={1: ScriptedTurn((asks, DONE), "NONCE", only_offered=True)})
+    kinds = {"agent_id": {"type": "string"}}
+    waits = ToolSpec("wait_agent", "", {"type": "object", "properties": kinds, "required": ["agent_id"]})
+    begun = Message("assistant", tool_calls=(ToolCallSeen("c1", "spawn_agent", "{}"),))
+    launched = Message("tool", tool_results=(ToolResultSeen("c1", '{"agent_id": "a1"}'),))
+    knows = Conversation("anthropic", "m", True, (begun, launched, Message("user", "mk1q go")), (BASH, waits))
+    assert it.answer(1, talk()).items[0].text == "Done NONCE"
+    (call,) = it.answer(2, knows).items
+    assert (call.name, call.args) == ("wait_agent", {"agent_id": "a1"})

@@ -445,3 +445,11 @@ def test_a_fault_may_hit_any_call_beside_the_main_conversation(file: Any, on: st
     """A declared conversation by its name."""
     scenario = load_scenario(file(READER + f"faults: [{{at: {{on: {on}}}, do: cut}}]\n")).scenario
     assert scenario.plan(1).faults[0].trigger.on == on
+
+
+def test_a_message_with_a_moment_of_its_own_has_no_pause(file: Any):
+    """`pause_s` is the time after the turn before it."""
+    turns = (
+        "turns: [{user: Go., model: [{text: Yes.}]}, {user: Now?, pause_s: 2, during: {turn: 1}, model: [{text: Y.}]}]"
+    )
+    assert "comes at the moment of `during`" in complaint(file(turns=turns))

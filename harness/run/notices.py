@@ -1,0 +1,50 @@
+"""What the messages of a request say of the work of subagents, so that a history knows it without the text."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.script.roles import names_subagent, names_wait
+
+_SCANNED = 20_000
+"""Characters at the beginning and at the end of a message in which notices are looked for."""
+_NOTICE = re.compile(
+    r"(?:agent|task|worker|\bjob|delegat|background|thread|child|spawn|session)[^\0]{0,200}?"
+    r"(?:complet|finish|done|ended|fail|\berr\b|error|stopp|cancel|interrupt|abort|kill|crash|lost|terminat|died|\bdead"
+    r"|exit|no longer|not (?:running|found|answer)|unknown|\bgone|timed? ?out|shut ?down|forbidden|refus|denied)",
+    re.IGNORECASE,
+)
+"""The words are wide on purpose: an agent that says one of them is not blamed."""
+
+
+def notices_in(conversation: Conversation, token_of: Callable[[str, str], str]) -> tuple[str, ...]:
+    """Digests of the passages that speak of the end of a subagent's work, but not in what the model said.
+
+    One in the result of a delegating call is of that call alone: `1.1.1:…`, by `token_of` an id and a text. What a tool
+    returns that waits for a subagent is about a subagent. A text in another language may be a notice too. The second
+    of two equal passages is another notice.
+    """
+    counted = Counter(_digests(conversation, token_of))
+    return tuple(f"{found}#{n}" if n else found for found in sorted(counted) for n in range(counted[found]))
+
+
+def _digests(conversation: Conversation, token_of: Callable[[str, str], str]) -> Iterator[str]:
+    calls = [call for said in conversation.messages for call in said.tool_calls]
+    begun = {call.id for call in calls if names_subagent(call.name)}
+    asked = {call.id for call in calls if names_wait(call.name)}
+    for said in conversation.messages:
+        if said.role != "assistant":
+            yield from _passages(said.text)
+        for result in said.tool_results:
+            of = f"{token_of(result.call_id, '')}:" if result.call_id in begun else ""
+            about = f"agent: {result.text}" if result.call_id in asked else result.text
+            yield from (of + found for found in _passages(about))
+
+
+def _passages(text: str) -> Iterator[str]:
+    scanned = text if len(text) <= 2 * _SCANNED else f"{text[:_SCANNED]}\0{text[-_SCANNED:]}"
+    passages = [found[0] for found in _NOTICE.finditer(scanned)]
+    for passage in passages if scanned.isascii() else [*passages, scanned]:
+        yield hashlib.sha256(passage.encode(errors="surrogatepass")).hexdigest()[:12]

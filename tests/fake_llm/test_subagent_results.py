@@ -1,0 +1,50 @@
+"""The model asks for what a subagent in the background has to say, by the name that its parent was told."""
+
+import json
+from typing import Any
+
+import pytest
+
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
+from wedgehog.fake_llm.script.subagent_results import asks_for_result
+
+TEXT = {"type": "string"}
+TARGETS = {"targets": {"type": "array", "items": TEXT}, "timeout_ms": {"type": "number"}}
+CODEX = json.dumps({"agent_id": "01a2-7fb1", "nickname": "Euler"})
+
+
+def talk(result: str, tool: str = "spawn_agent") -> Conversation:
+    called = Message("assistant", tool_calls=(ToolCallSeen("c1", tool, "{}"),))
+    return Conversation("anthropic", "m", True, (called, Message("tool", tool_results=(ToolResultSeen("c1", result),))))
+
+
+def waits(name: str = "wait_agent", required: tuple[str, ...] = ("targets",), **properties: Any) -> tuple[ToolSpec]:
+    return (ToolSpec(name, "", {"type": "object", "properties": properties, "required": list(required)}),)
+
+
+@pytest.mark.parametrize(
+    ("result", "tools", "asked"),
+    [
+        (CODEX, waits(**TARGETS), ("wait_agent", {"targets": ["01a2-7fb1"]})),
+        ("Launched.\nagentId: a62e (internal)", waits("TaskOutput", ("task_id",), task_id=TEXT), {"task_id": "a62e"}),
+        ("Agent ID: a-1.", waits("get_subagent_result", ("agent_id",), agent_id=TEXT), {"agent_id": "a-1"}),
+        ('{"sessionKey": "main:2"}', waits("sessions_yield", ("key",), key=TEXT), {"key": "main:2"}),
+    ],
+)
+def test_the_name_in_the_result_of_the_call_is_the_argument(result: str, tools: Any, asked: object):
+    found = asks_for_result(talk(result), tools)
+    assert found is not None and asked in (found, found[1])
+
+
+@pytest.mark.parametrize(
+    ("conversation", "tools"),
+    [
+        (talk("It was launched."), waits(**TARGETS)),
+        (talk(CODEX, "read_file"), waits(**TARGETS)),
+        (talk(CODEX), waits("close_agent", **TARGETS)),
+        (talk(CODEX), waits(targets={"type": "object"})),
+        (talk(CODEX), waits(timeout_ms={"type": "number"}, required=())),
+    ],
+)
+def test_nothing_is_asked_without_a_name_or_a_tool_for_it(conversation: Conversation, tools: Any):
+    assert asks_for_result(conversation, tools) is None

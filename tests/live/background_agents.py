@@ -1,0 +1,154 @@
+"""Agents whose subagents work in the background, for virtual time: some are correct, each of the others has one bug.
+
+Their process stays from message to message. The subagent of `delivers_next` is heard of with the next message, that of
+`delivers_itself` at once, in a request of the parent's own; `waits` ends no turn before its subagents, and the model
+of `is_asked` asks for the result with a tool.
+"""
+
+import asyncio
+import json
+from pathlib import Path
+
+from delegating_agents import COMMAND, DELEGATE, TEXT, Agent, Anthropic, ModelError
+
+BESIDE = {**DELEGATE, "properties": {**DELEGATE["properties"], "run_in_background": {"type": "boolean"}}}
+TARGET = {"type": "object", "properties": {"agent_id": TEXT}, "required": ["agent_id"]}
+BEGUN = "Launched {}. You will be told when it is done."
+LATER = "Launched {}. Ask for its result with get_agent_result."
+
+
+class Choosing(Anthropic):
+    """Its model chooses whether a subagent works in the background."""
+
+    tools = (("bash", "Runs a command.", COMMAND), ("task", "Gives a task to a subagent.", BESIDE))
+
+
+class Asking(Anthropic):
+    """A subagent always works in the background, and its model asks for the result."""
+
+    tools = (
+        ("bash", "Runs a command.", COMMAND),
+        ("spawn_agent", "Gives a task to a subagent, and returns at once.", DELEGATE),
+        ("get_agent_result", "Returns what a subagent said.", TARGET),
+    )
+
+
+class Background(Agent):
+    """One process of an agent: its sessions, and the subagents that work."""
+
+    def __init__(self, wire, url, key, *, how="next", bug=""):
+        super().__init__(wire, url, key)
+        self.how, self.fault = how, bug
+        self.talk = wire([])
+        self.news, self.results = [], {}
+        self.working = {}
+        self.turn = asyncio.Lock()
+
+    async def answer(self, message, folder):
+        async with self.turn:
+            self.asked = message
+            self.talk.add_user("\n".join([*self._told(), message]))
+            words = await self.run(self.talk)
+            while self.how == "waits" and self.working:
+                await asyncio.wait(self.working.values(), return_when=asyncio.FIRST_COMPLETED)
+                words = await self._heard() or words
+        return words
+
+    def _told(self):
+        told, self.news = self.news, []
+        return told
+
+    async def _heard(self):
+        """What the model says when it is told of its subagents."""
+        told = self._told()
+        if not told:
+            return ""
+        self.talk.add_user("\n".join(told))
+        return await self.run(self.talk)
+
+    async def _ran(self, name, args, depth):
+        if name == "get_agent_result" and "agent_id" in args:
+            return self.results.get(args["agent_id"], "Error: there is no such agent"), False
+        beside = args.get("run_in_background") or name == "spawn_agent"
+        if name not in ("task", "spawn_agent") or not beside or depth:
+            return await super()._ran("task" if name == "spawn_agent" else name, args, depth)
+        label = f"agent-{len(self.working) + len(self.results) + 1}"
+        self.working[label] = asyncio.create_task(self._work(label, args["prompt"]))
+        return (LATER if self.how == "asked" else BEGUN).format(json.dumps({"agent_id": label})), False
+
+    async def _work(self, label, prompt):
+        talk = self.wire([])
+        talk.add_user(prompt)
+        try:
+            said, failed = await self.run(talk, 1), False
+        except ModelError as wrong:
+            said, failed = f"It failed: {wrong}", True
+        self.working.pop(label, None)
+        self.results[label] = said
+        if self.how == "asked" or self.fault == "tells nothing" or (failed and self.fault == "tells no failure"):
+            self.results[label] = "" if self.fault else said
+            return
+        if self.fault == "drops what comes in a turn" and self.turn.locked():
+            return
+        told = "has ended" if self.fault == "tells only the end" else f"{'failed' if failed else 'completed'}: {said}"
+        self.news.append(f"<notice>Your subagent {label} {told}</notice>")
+        if self.how == "itself":
+            async with self.turn:
+                await self._heard()
+
+
+AGENTS = {}
+
+
+async def of(name, message, session_dir, llm_url, key, **how):
+    """The agent of this process and session."""
+    wire = Asking if how.get("how") == "asked" else Choosing
+    agent = AGENTS.get((name, session_dir))
+    if agent is None:
+        agent = AGENTS[name, session_dir] = Background(wire, llm_url, key, **how)
+    return await agent.answer(message, Path(session_dir))
+
+
+async def delivers_next(message, *, session_dir, llm_url, key):
+    """Correct: the next message brings what the subagents said."""
+    return await of("next", message, session_dir, llm_url, key)
+
+
+async def delivers_itself(message, *, session_dir, llm_url, key):
+    """Correct: the model is told at once, in a request between two messages."""
+    return await of("itself", message, session_dir, llm_url, key, how="itself")
+
+
+async def waits(message, *, session_dir, llm_url, key):
+    """Correct: a turn ends after its subagents."""
+    return await of("waits", message, session_dir, llm_url, key, how="waits")
+
+
+async def tells_only_the_end(message, *, session_dir, llm_url, key):
+    """Correct: the model is told of the end, and the result is in a file."""
+    return await of("end", message, session_dir, llm_url, key, bug="tells only the end")
+
+
+async def is_asked(message, *, session_dir, llm_url, key):
+    """Correct: the model asks for the result."""
+    return await of("asked", message, session_dir, llm_url, key, how="asked")
+
+
+async def tells_nothing(message, *, session_dir, llm_url, key):
+    """What a subagent said is lost."""
+    return await of("nothing", message, session_dir, llm_url, key, bug="tells nothing")
+
+
+async def drops_what_comes_in_a_turn(message, *, session_dir, llm_url, key):
+    """A subagent that ends while its parent works is never heard of."""
+    return await of("drops", message, session_dir, llm_url, key, bug="drops what comes in a turn")
+
+
+async def tells_no_failure(message, *, session_dir, llm_url, key):
+    """A subagent that failed is never heard of."""
+    return await of("no failure", message, session_dir, llm_url, key, bug="tells no failure")
+
+
+async def forgets_when_asked(message, *, session_dir, llm_url, key):
+    """What a subagent said is an empty text when the model asks for it."""
+    return await of("forgets", message, session_dir, llm_url, key, how="asked", bug="forgets")

@@ -1,0 +1,92 @@
+"""Subagents in the background: correct designs pass, and each bug has its name."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import pytest
+import yaml
+
+HERE = Path(__file__).parent
+ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
+    "subagent-in-the-background",
+    "subagent-works-on-after-the-turn",
+    "subagent-in-the-background-fails",
+    "subagent-ends-during-the-turn",
+    "abort-beside-a-subagent",
+)
+ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
+CORRECT = ["delivers_next", "delivers_itself", "waits", "tells_only_the_end", "is_asked"]
+Ends = dict[tuple[str, str], tuple[str, ...]]
+
+
+@pytest.fixture
+def ends(wedgehog: Any, tmp_path: Path) -> Callable[..., Ends]:
+    """Plays scenarios with agents: the violated invariants of each run that did not pass, or its verdict."""
+
+    def play(specs: dict[str, dict[str, Any]], *words: str) -> Ends:
+        for file in ("background_agents.py", "delegating_agents.py", "background_process.py"):
+            copy(HERE / file, tmp_path)
+        agents = []
+        for name, spec in specs.items():
+            (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump({"name": name, "wire": "anthropic", **spec}))
+            agents += ["--agent", f"{name}.yaml"]
+        done = wedgehog("run", *words, *agents)
+        assert done.returncode in (0, 1), done.stdout + done.stderr
+        found = {}
+        for verdicts in (tmp_path / "runs" / "latest").glob("*/*/verdicts.json"):
+            told = json.loads(verdicts.read_text())
+            found[told["scenario"], told["agent"]] = tuple(told["violated"]) or (told["verdict"],)
+        return {of: how for of, how in found.items() if how != ("pass",)}
+
+    return play
+
+
+def callables(*names: str) -> dict[str, dict[str, Any]]:
+    return {name: {"callable": f"{{here}}/background_agents.py:{name}", "recover_s": 0} for name in names}
+
+
+def processes(*hows: str) -> dict[str, dict[str, Any]]:
+    line = ["{python}", "-S", "-E", "{here}/background_process.py"]
+    words = ["{llm_url}", "{session_dir}", "{message}"]
+    return {how.replace(" ", "-"): {"command": [*line, how, *words]} for how in hows}
+
+
+@pytest.mark.parametrize("level", ["safe", "strict"])
+def test_each_correct_design_passes(ends: Callable[..., Ends], level: str):
+    """It waits for its subagents, brings their words with the next message or by itself, or lets the model ask."""
+    assert ends(callables(*CORRECT), *ALL, "--world=sim", f"--level={level}") == {}
+
+
+def test_a_result_or_a_failure_that_nothing_brings_is_red(ends: Callable[..., Ends]):
+    lost = callables("tells_nothing", "tells_no_failure", "forgets_when_asked", "drops_what_comes_in_a_turn")
+    returns = ("subagent_returns",)
+    assert ends(lost, *ALL, "--world=sim") == {
+        (ALONE, "tells_nothing"): returns,
+        (WORKS_ON, "tells_nothing"): returns,
+        (FAILS, "tells_nothing"): returns,
+        (IN_TURN, "tells_nothing"): returns,
+        (IN_TURN, "forgets_when_asked"): returns,
+        (IN_TURN, "drops_what_comes_in_a_turn"): returns,
+        (ALONE, "forgets_when_asked"): returns,
+        (WORKS_ON, "forgets_when_asked"): returns,
+        (FAILS, "tells_no_failure"): returns,
+    }
+
+
+def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[..., Ends]):
+    """An agent may wait for its subagents, end them, or let them go on; an orphan of a stopped turn is red too."""
+    agents = processes("waits", "ends them", "detaches", "leaves orphans")
+    assert ends(agents, ALONE, STOPPED, "--jobs=4") == {
+        (ALONE, "leaves-orphans"): ("subagent_returns",),
+        (STOPPED, "leaves-orphans"): ("no_spend_after_abort",),
+    }
+
+
+def test_an_agent_without_a_choice_skips_them(ends: Callable[..., Ends]):
+    """Its subagents have no argument for the background."""
+    agents = {"readers": {"callable": "{here}/delegating_agents.py:readers"}}
+    found = ends(agents, *ALL, "subagent-says-nothing", "--world=sim")
+    assert found == {(name, "readers"): ("nothing",) for name in ALL}
