@@ -1,6 +1,7 @@
 """Whether a request belongs to the main conversation, and else its purpose."""
 
 import re
+from dataclasses import replace
 from typing import Self
 
 from wedgehog.fake_llm.conversation import Conversation
@@ -29,6 +30,8 @@ class MainShape:
     """A digest of the JSON Schema by which the agent asks for its answer, and of the opening system text."""
     asides: frozenset[str] = frozenset()
     """The text around the user's message in calls beside the main ones that look like them."""
+    any_tools: bool = False
+    """Whether main calls have no tool in common, and are known by their system text alone."""
 
     @classmethod
     def of(cls, conversation: Conversation) -> Self:
@@ -48,12 +51,26 @@ class MainShape:
         """Whether a call of the other shape looks like a main call."""
         if self.schema and self.schema == other.schema:
             return True
+        if self.any_tools:
+            return self.structured == other.structured and self.system == other.system
         tools = self.tools.difference(self.optional)
         if tools:
             return 2 * len(tools & other.tools) >= len(tools)
         if any(same_name(offered, tool) for offered in other.tools for tool in self.optional):
             return True
         return not other.tools and self.structured == other.structured and self.system in ("", other.system)
+
+    def with_tools_of(self, other: "MainShape") -> "MainShape":
+        """The shape of main calls whose tools depend on the message, as in an agent that looks up what may fit it.
+
+        They are known by the tools that all have, or without such a tool by their system text.
+        """
+        if self.alike(other) or self.structured or other.structured:
+            return self
+        if common := self.tools & other.tools:
+            return replace(self, tools=common)
+        same = bool(self.system) and self.system == other.system
+        return replace(self, tools=common, any_tools=True) if same else self
 
 
 PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")

@@ -138,13 +138,16 @@ def read_control(
     systems = {shapes[call.number].system for call in later if call.number in shapes}
     if systems and shape.system not in systems:
         shape = replace(shape, system="")
+    offered = shape.tools
+    for brought in (shapes[call.number] for call in later if call.arrived.results and call.number in shapes):
+        shape = shape.with_tools_of(brought)
     resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
     said = "\n".join(f"{ended.answer}\n{ended.error}" for ended in history.of(TurnEnded))
     return ControlFacts(
         passed=True,
         start_up_s=start_up,
         shape=shape,
-        tools=shape.tools,
+        tools=offered,
         shell=shell,
         streams=call.arrived.stream,
         websocket=call.arrived.websocket,

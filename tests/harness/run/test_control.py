@@ -131,6 +131,31 @@ def test_calls_that_do_not_look_like_the_main_one_are_background(shapes: dict[in
     assert read_control(two_turns().seal(), shapes, False, 1).background is background
 
 
+LOOKED_UP = MainShape(frozenset({"shell", "weather", "mail", "maps"}), "s")
+
+
+@pytest.mark.parametrize(
+    ("brought", "third", "main"),
+    [
+        (
+            MainShape(frozenset({"shell", "notes", "music", "news"}), "s"),
+            MainShape(frozenset({"shell", "x"}), "s"),
+            True,
+        ),
+        (MainShape(frozenset({"notes", "music"}), "s"), MainShape(frozenset({"x"}), "s"), True),
+        (MainShape(frozenset({"notes", "music"}), "s"), MainShape(frozenset({"x"}), "titles"), False),
+        (MainShape(frozenset({"notes", "music"}), "other"), MainShape(frozenset({"x"}), "s"), False),
+        (LOOKED_UP, MainShape(frozenset({"shell"}), "s"), False),
+    ],
+    ids=["one tool is always there", "none is", "a title", "another agent", "the same tools each time"],
+)
+def test_main_calls_whose_tools_depend_on_the_message_are_known(brought: MainShape, third: MainShape, main: bool):
+    """By what they have in common: the call with the result of the tool is a main call, whatever it offers."""
+    facts = read_control(two_turns().seal(), {1: LOOKED_UP, 2: brought, 3: brought}, True, 1)
+    assert facts.shape is not None and facts.shape.alike(third) is main
+    assert facts.tools == LOOKED_UP.tools
+
+
 @pytest.mark.parametrize("after", [0, 1, 2])
 def test_it_is_counted_how_many_main_calls_come_before_the_first_background_call(after: int):
     """A title comes with the first answer, a summary of a long conversation later."""
