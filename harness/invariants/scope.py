@@ -145,9 +145,15 @@ def before_stop(turn: Turn, events: Iterable[TurnEvent]) -> list[TurnEvent]:
     return [it for it in events if it.turn == turn.number and (stop is None or it.id < stop.id)]
 
 
+def last_request(turn: Turn) -> Call | None:
+    """The last request of the conversation; of a turn that came no further than a plan or a route, that one."""
+    return next(iter((turn.main_calls or turn.calls)[-1:]), None)
+
+
 def still_refused(turn: Turn) -> bool:
     """Whether a fault that nothing heals refused the last request of a recovery message."""
-    return turn.recovery and any(map(refused_for_content, turn.main_calls[-1:]))
+    last = last_request(turn)
+    return turn.recovery and last is not None and refused_for_content(last)
 
 
 def refused_by_us(calls: Iterable[Call]) -> Call | None:

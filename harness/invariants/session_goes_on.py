@@ -1,7 +1,7 @@
 """A refusal that lasts as long as the agent sends the same does not end the session."""
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, refused_for_content, requests, still_refused
+from wedgehog.harness.invariants.scope import ends, last_request, refused_for_content, requests, still_refused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
@@ -22,9 +22,10 @@ def session_goes_on(history: History) -> Verdict:
     recoveries = [turn for turn in history.turns if turn.recovery]
     stuck = next(filter(still_refused, recoveries), None)
     if stuck is not None:
-        last = stuck.main_calls[-1].refused
-        says = f"{stuck} was refused like the messages before it ({last.message if last else ''})"
-        return fail(says, (*requests(stuck.main_calls), *ends(stuck)))
+        last = last_request(stuck)
+        words = last.refused.message if last is not None and last.refused is not None else ""
+        says = f"{stuck} was refused like the messages before it ({words})"
+        return fail(says, (*requests(stuck.main_calls or stuck.calls), *ends(stuck)))
     answered = any(outcome_of(turn, history).kind == "answered" for turn in recoveries)
     refused = any(refused_for_content(call) for turn in history.turns for call in turn.main_calls)
     if not (answered and refused):

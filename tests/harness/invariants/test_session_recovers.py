@@ -86,6 +86,19 @@ def test_what_nothing_heals_needs_an_error_that_its_user_sees(says: str, safe: s
     assert check("session_goes_on", history).status == strict
 
 
+def test_a_plan_that_is_refused_for_ever_needs_an_error_too():
+    """An agent that thinks before it acts sends the full conversation with that request first."""
+    tell = _after_a_turn()
+    long = "prompt is too long: 9 tokens > 8 maximum"
+    tell.refuse(tell.ask(1, background="other"), 400, message=long)
+    tell.fails().message("recovery")
+    tell.refuse(tell.ask(1, background="other"), 400, message=long)
+    history = tell.fails("Error: the conversation is too long").seal()
+    assert check("session_recovers", history).status == "pass"
+    verdict = check("session_goes_on", history)
+    assert verdict.status == "fail" and verdict.says.endswith(f"was refused like the messages before it ({long})")
+
+
 @pytest.mark.parametrize("answer", ["", "Sorry.", "That was all I could do."])
 def test_other_words_or_none_are_no_answer(answer: str):
     """Also where no call failed: the nonce did not come back."""
