@@ -15,6 +15,7 @@ from wedgehog.harness.record.turn_outcome import told_of
 from wedgehog.harness.record.verdict import Verdict, fail, inconclusive
 from wedgehog.harness.record.views import Call, Turn
 
+SHORTEST_TIMER_S = 0.5
 STARVED_SHARE = 0.2
 """An agent that waits for a processor for this share of a time may see its own timers fire because of that.
 
@@ -57,9 +58,13 @@ def unless_starved(history: History, says: str, evidence: Iterable[Event], since
 
 
 def unless_slowed(history: History, says: str, evidence: Iterable[Event], since_s: float, until_s: float) -> Verdict:
-    """An error between these times, in which no fault acted: a timer of the agent measures the harness's waits too."""
+    """An error between these times, in which no fault acted: a timer of the agent measures the harness's waits too.
+
+    No agent has a timer that is as short as `SHORTEST_TIMER_S`.
+    """
     waited = history.cpu_wait(since_s, until_s)
-    if _is_much(waited.of_all_s, since_s, until_s):
+    may_be_a_timers = until_s - since_s >= SHORTEST_TIMER_S / history.run.time_scale
+    if may_be_a_timers and _is_much(waited.of_all_s, since_s, until_s):
         return inconclusive(f"{says}, but {_why(waited)}", evidence, overload=True)
     return fail(says, evidence)
 

@@ -76,6 +76,16 @@ def test_a_server_that_was_not_asked_in_time_on_a_busy_machine_is_no_lost_tool(w
     )
 
 
+def test_a_tool_that_fails_at_once_met_no_timer_however_busy_the_machine_is():
+    """The whole turn was shorter than any time limit of an agent."""
+    tell = HistoryBuilder(recovery_tools=("weather",))
+    tell.message("recovery")
+    tell.wait(0.3)
+    tell.add(CpuWaitSeen(turn=1, waits=(CpuWait(0.0, 0.3, 0.25, 0.0, 0.0),)))
+    tell.answer_step(1)
+    assert check("tools_alive", tell.end().seal()).status == "fail"
+
+
 def test_an_agent_whose_control_run_showed_no_tool_owes_none():
     """Nor is a recovery judged that was not answered: other invariants do that."""
     assert recovered(tools=()).status == "nothing"
