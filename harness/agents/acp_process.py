@@ -94,7 +94,7 @@ class AcpProcess:
         await self._connection.close()
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        """An update of a turn, or a request for permission; nothing else was offered."""
+        """An update of a turn, or a request for permission; nothing else was offered, and other notices say nothing."""
         session = self._named(params)
         if method == "session/update":
             if session is not None:
@@ -102,6 +102,8 @@ class AcpProcess:
             return None
         if method == "session/request_permission" and session is not None:
             return {"outcome": await session.permitted(params)}
+        if is_notification:
+            return None
         raise RequestError.method_not_found(method)
 
     def _named(self, params: Any) -> SessionClient | None:

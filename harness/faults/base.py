@@ -23,6 +23,7 @@ Need = Literal[
     "abort",
     "front_end",
     "processes",
+    "worker",
     "disk",
     "stream",
     "wake_up",

@@ -5,9 +5,10 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from wedgehog.harness.faults.base import Aim, Fault, Need
 
-Whom = Literal["tree", "leader", "tool", "server"]
-"""`tree`: the agent's process and everything below it; `leader`: that process alone; `tool`: the shell that runs the
-scripted command, and what is below it; `server`: the tool host's."""
+Whom = Literal["tree", "leader", "worker", "tool", "server"]
+"""`tree`: the agent's process and everything below it; `leader`: that process alone; `worker`: the process below it
+that asks the model, and all below that; `tool`: the shell that runs the scripted command, and all below it;
+`server`: the tool host's."""
 SignalName = Literal["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGABRT", "SIGSEGV"]
 Demand = Literal["abort", "give_up"]
 
@@ -91,9 +92,16 @@ class ProcessFault(ActorFault):
         return ("tool:mcp" if self.at_server else "agent",)
 
     @property
+    def at_worker(self) -> bool:
+        """Whether it hits only the process below the agent's own that asks the model."""
+        return False
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """Processes of the agent that the harness may end."""
-        return () if self.at_server else ("processes",)
+        if self.at_server:
+            return ()
+        return ("processes", "worker") if self.at_worker else ("processes",)
 
 
 class HostFault(ActorFault):

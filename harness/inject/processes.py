@@ -19,7 +19,7 @@ from wedgehog.harness.inject.targets import Hit, HostTarget, ServerTarget, Targe
 from wedgehog.harness.network.base import NetworkError, Provable
 from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
-from wedgehog.harness.record.events.turn import AgentKilled, Frozen, Thawed
+from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled, Frozen, Thawed
 from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped
 from wedgehog.harness.scenario.trigger import AtReply, AtTool, SessionWritten
 from wedgehog.harness.sim.virtual_time import a_moment
@@ -154,7 +154,7 @@ class AgentHands:
             if hit is None:
                 self.run.no_target(self.state)
                 return
-            torn = not _ends_a_turn(whom) or self.agent.targets.sessions.save(self.state.at.turn, tear=tear)
+            torn = whom not in AGENT_ITSELF or self.agent.targets.sessions.save(self.state.at.turn, tear=tear)
             if hit.proof and torn:
                 self.run.fired(self.state, hit.proof)
                 return
@@ -179,12 +179,12 @@ class AgentHands:
         # Recorded before the next await, so that it comes before all that follows from it.
         pids = tuple(process.pid for process in processes)
         self._killed(name, whom, pids)
-        if _ends_a_turn(whom):
+        if whom in AGENT_ITSELF:
             self.agent.dying_until_s = self.run.clock.now() + self.agent.targets.grace_s
             self.agent.targets.processes.struck(number, self.agent.targets.grace_s, turn)
         hit = Hit(pids, await self._proof(processes, number, leaders))
-        agents_own = [process for process in processes if process.pid in leaders]
-        self.agent.leaves = bool(agents_own) and not await gone(agents_own, self.run.clock.sleep, DEAD_AT_ONCE_S)
+        connected = [process for process in processes if process.pid in leaders or whom == "worker"]
+        self.agent.leaves = bool(connected) and not await gone(connected, self.run.clock.sleep, DEAD_AT_ONCE_S)
         return hit
 
     async def _proof(self, processes: Sequence[psutil.Process], number: signal.Signals, leaders: frozenset[int]) -> str:
@@ -217,7 +217,7 @@ class AgentHands:
             if not hit:
                 self.run.no_target(self.state)
                 return
-            if whom != "tool":
+            if whom in AGENT_ITSELF:
                 self.agent.frozen_since_s[self.state.index] = self.run.clock.now()
             pids = tuple(process.pid for process in hit)
             self.run.history.add(Frozen(turn=self.state.at.turn, whom=whom, pids=pids, for_s=for_s))
@@ -306,10 +306,6 @@ class AgentHands:
 
 def _pids(processes: Sequence[psutil.Process]) -> str:
     return ", ".join(str(process.pid) for process in processes)
-
-
-def _ends_a_turn(whom: Whom) -> bool:
-    return whom in ("tree", "leader")
 
 
 @dataclass(eq=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, requests
-from wedgehog.harness.record.events.turn import Frozen
+from wedgehog.harness.record.events.turn import AGENT_ITSELF, Frozen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call
@@ -25,7 +25,7 @@ def asked_once(history: History) -> Iterator[Verdict]:
         if turn.end is None or over(turn) is not None or history.beside(turn):
             continue
         usable = [call for call in main_calls_of(turn) if _usable(call)]
-        freezes = [it for it in history.of(Frozen) if it.turn == turn.number and it.whom != "tool"]
+        freezes = [it for it in history.of(Frozen) if it.turn == turn.number and it.whom in AGENT_ITSELF]
         again = next((pair for pair in _repeated(usable) if not _froze_between(pair, freezes)), None)
         if again is not None:
             first, second = again

@@ -65,6 +65,12 @@ def _when(beacons: Sequence[BeaconSeen]) -> str:
 
 
 def _kills(kills: Sequence[AgentKilled]) -> str:
-    whom = {"leader": "the agent", "tree": "the agent", "tool": "the tool", "server": "the tool server"}
+    whom = {
+        "leader": "the agent",
+        "tree": "the agent",
+        "worker": "the process that asks the model",
+        "tool": "the tool",
+        "server": "the tool server",
+    }
     killed = dict.fromkeys(whom.get(kill.whom, kill.whom) for kill in kills)
     return f", with a kill of {' and '.join(killed)} in between" if killed else ""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
-from wedgehog.harness.record.events.turn import AgentKilled
+from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, went_wrong
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
@@ -38,7 +38,7 @@ def _failed_in_its_plan(turn: Turn) -> bool:
 
 def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = False) -> Iterator[Verdict]:
     """A verdict for each of these turns that needs an answer and ended by itself."""
-    signalled = {kill.turn for kill in history.of(AgentKilled) if kill.whom in ("tree", "leader")}
+    signalled = {kill.turn for kill in history.of(AgentKilled) if kill.whom in AGENT_ITSELF}
     for turn in turns:
         outcome = outcome_of(turn, history)
         owes_answer = turn.stimulus is not None and turn.stimulus.stimulus in ("user", "resume")

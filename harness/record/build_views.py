@@ -18,6 +18,7 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.events.fault import FaultFired, FaultHealed
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
+    AGENT_ITSELF,
     AbortSent,
     AgentKilled,
     DeadlineHit,
@@ -89,7 +90,7 @@ class _Stops:
     """Actions of the harness that close connections of the agent."""
 
     def __init__(self, log: EventLog) -> None:
-        self._kills = [kill for kill in log.of(AgentKilled) if kill.whom in ("tree", "leader")]
+        self._kills = [kill for kill in log.of(AgentKilled) if kill.whom in AGENT_ITSELF]
         self._begun: dict[int, Event] = {}
         for event in log.events:
             if isinstance(event, DeadlineHit | StartMissed | HangSeen):
@@ -175,4 +176,4 @@ def _killed(log: EventLog, stimulus: StimulusGiven | None, end: TurnEnded | None
     if stimulus is None or end is None or end.ended != "killed":
         return None
     kills = [kill for kill in log.of(AgentKilled) if stimulus.id < kill.id < end.id]
-    return next((kill for kill in reversed(kills) if kill.whom in ("tree", "leader")), None)
+    return next((kill for kill in reversed(kills) if kill.whom in AGENT_ITSELF), None)

@@ -12,7 +12,7 @@ from wedgehog.harness.record.by_session import events_of
 from wedgehog.harness.record.event_log import EventLog
 from wedgehog.harness.record.events.base import Event, from_line
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, Trouble
-from wedgehog.harness.record.events.turn import Frozen, StimulusGiven, Thawed
+from wedgehog.harness.record.events.turn import AGENT_ITSELF, Frozen, StimulusGiven, Thawed
 from wedgehog.harness.record.left_working import asks_on
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
@@ -110,11 +110,11 @@ class History(EventLog):
     @cached_property
     def _freezes(self) -> tuple[tuple[float, float], ...]:
         """Start and end of each, in order; without a recorded end, the planned duration counts."""
-        thaws = [event for event in self.of(Thawed) if event.whom != "tool"]
+        thaws = [event for event in self.of(Thawed) if event.whom in AGENT_ITSELF]
         return tuple(
             (it.at_s, next((thaw.at_s for thaw in thaws if thaw.id > it.id), it.at_s + it.for_s))
             for it in self.of(Frozen)
-            if it.whom != "tool"
+            if it.whom in AGENT_ITSELF
         )
 
     def stretched(self, bound_s: float) -> float:

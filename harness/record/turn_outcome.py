@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, uncoloured
-from wedgehog.harness.record.events.turn import PermissionAsked, TurnEnded
+from wedgehog.harness.record.events.turn import AgentKilled, PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call, Turn
 
@@ -191,14 +191,16 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     words = end.answer.strip()
     if words and (_is_what_came(failed, end.answer) or any(_shows_cut(call, turn, end.answer) for call in failed)):
         return TurnOutcome("truncated", f"the answer is part of a cut reply: {short(words)}")
-    gone_wrong = _failed(turn, made_good_by="tool")
+    lost = _lost_its_worker(turn, history)
+    gone_wrong = lost or _failed(turn, made_good_by="tool")
     if words and _is_last_reply(turn, end.answer):
         return TurnOutcome("stopped at its limit", f"it ended with the model's words: {short(words)}")
     if words and not gone_wrong and (not history.run.carries_nonces or _may_be_last_words(turn, end.answer)):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
         return TurnOutcome("stopped by its user", "a wake-up needs no answer")
-    return TurnOutcome("hidden", _said_only(words, _gone_wrong(turn) if gone_wrong else ""))
+    what = "the end of its worker" if lost else _gone_wrong(turn) if gone_wrong else ""
+    return TurnOutcome("hidden", _said_only(words, what))
 
 
 def _said_only(words: str, gone_wrong: str) -> str:
@@ -207,6 +209,12 @@ def _said_only(words: str, gone_wrong: str) -> str:
     if not gone_wrong:
         return f"no call failed, and in the place of an answer it said only {short(words)} {IF_ITS_ERROR}"
     return f"after {gone_wrong} it said only {short(words)} {IF_ITS_ERROR}"
+
+
+def _lost_its_worker(turn: Turn, history: History) -> bool:
+    """Whether the process that asked the model was killed in the turn, and none asked again with success."""
+    kills = [it.id for it in history.of(AgentKilled) if it.turn == turn.number and it.whom == "worker"]
+    return bool(kills) and not any(call.ok and call.arrived.id > kills[-1] for call in turn.main_calls)
 
 
 def _gone_wrong(turn: Turn) -> str:

@@ -22,6 +22,7 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import Note, SessionKept, SessionPlanted
 from wedgehog.harness.record.events.turn import MAIN_SESSION, SessionSaved, StimulusGiven
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.workers import Peers, workers_below
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.sandbox.database_locks import SQLITE, is_database
 from wedgehog.harness.sandbox.process_info import tree_of
@@ -41,6 +42,8 @@ class AgentProcesses(ProcessTargets):
     sessions: list[Session] = field(default_factory=list)
     session_of: Callable[[int], str] = lambda turn: MAIN_SESSION
     """The name of the session of a turn."""
+    peers: Peers = lambda processes: ()
+    """Finds the open connections of processes."""
 
     @property
     def leaders(self) -> frozenset[int]:
@@ -55,9 +58,18 @@ class AgentProcesses(ProcessTargets):
         """Live processes; a tree's leader comes first, and gets its signal before the rest is looked for."""
         if whom == "tool":
             yield from self._tool(token)
+        if whom == "worker":
+            yield from self.workers(self._of(turn), next(self._tool(token), None))
         for pid in _leaders(self._of(turn)) if whom in ("tree", "leader") else ():
             found = tree(pid)
             yield from found if whom == "tree" else [process for process in found if process.pid == pid]
+
+    def workers(
+        self, sessions: Iterable[Session] | None = None, tool: psutil.Process | None = None
+    ) -> Iterator[psutil.Process]:
+        """The live workers of these sessions (default: all), one of which runs `tool`."""
+        for pid in _leaders(self.sessions if sessions is None else sessions):
+            yield from workers_below(pid, self.peers, tool)
 
     def struck(self, number: signal.Signals, grace_s: float, turn: int) -> None:
         """Pass a signal to end the agent on to the session of a turn."""

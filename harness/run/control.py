@@ -13,7 +13,7 @@ from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.record.error_words import TRACE, causes, exception_in
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
-from wedgehog.harness.record.events.run import HostRefused, Trouble
+from wedgehog.harness.record.events.run import HostRefused, Trouble, WorkerSeen
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.events.turn import HangSeen, PermissionAsked, StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
@@ -85,6 +85,8 @@ class ControlFacts:
     """Whether its tool turn carried results as words of a message, without the id of their call."""
     working_tools: tuple[str, ...] = ()
     """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
+    worker: bool = False
+    """Whether a process below the agent's own one asks the model."""
     asks: frozenset[str] = frozenset()
     """The kinds of option that its requests for permission offer; empty if it makes none."""
     frame: ResultFrame | None = None
@@ -164,6 +166,7 @@ def read_control(
         results_in_text=_in_text(history),
         exit_s=max(turn.exit_s for turn in history.turns),
         working_tools=tuple(_working_tools(history)),
+        worker=history.first(WorkerSeen) is not None,
         asks=frozenset(kind for event in history.of(PermissionAsked) for kind in event.offered),
     )
 

@@ -26,7 +26,7 @@ from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.run import BadCertificateShown, HostRefused, LagSeen, Trouble
+from wedgehog.harness.record.events.run import BadCertificateShown, HostRefused, LagSeen, Trouble, WorkerSeen
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
@@ -54,6 +54,7 @@ from wedgehog.harness.sandbox.database_locks import DatabaseLocks
 from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
+from wedgehog.harness.sandbox.process_info import peers_of
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, STORE
 from wedgehog.harness.services import beacon
@@ -175,7 +176,8 @@ class _Run:
         )
         self.tokens = TokenEndpoint(self.injector.tokens.asked, self.injector.tokens.expires_in)
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered, self.tokens)
-        self.recorder = Recorder(history, clock, self.replies, self.injector, store.keep_body, self.beacons.look)
+        look = self.beacons.look if control or self.simulated else self._look_for_workers
+        self.recorder = Recorder(history, clock, self.replies, self.injector, store.keep_body, look)
         self.pipes = StdioServer(network, self.injector.pipes.resets, self.injector.pipes)
 
     async def play(self) -> ControlFacts | None:
@@ -281,6 +283,7 @@ class _Run:
         hosts, store = self.place.hosts, self.store
         inside = hosts.links_by_address if isinstance(hosts, PrivateHosts) else {}
         processes, links = self.processes, self.links.addresses()
+        processes.peers = lambda found: peers_of(found, links, inside)
         player = TurnPlayer(
             session,
             self.history,
@@ -331,6 +334,12 @@ class _Run:
         seen = BeaconSeen(token=trace.token, phase=trace.phase, exit_code=trace.exit_code, background=trace.background)
         self.history.add(seen)
         self.injector.beacon(trace.token, trace.phase)
+
+    def _look_for_workers(self) -> None:
+        """Look for beacons, and for a worker, which holds a connection now."""
+        self.beacons.look()
+        if self.history.first(WorkerSeen) is None and (pids := tuple(it.pid for it in self.processes.workers())):
+            self.history.add(WorkerSeen(pids=pids))
 
     def _bad_certificate(self, host: str, kind: str, *, accepted: bool) -> None:
         self.history.add_unless_sealed(BadCertificateShown(host=host, flaw=kind, accepted=accepted))

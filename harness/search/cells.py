@@ -195,7 +195,13 @@ def _with_options(draw: Choices, cls: type[Fault], value: int | str | None = Non
         return do
     more = {name: it for name, it in parameters(cls).items() if name not in (*do[cls.name], *cls.undrawn)}
     chosen = {name: it for name, it in more.items() if draw.choose((False, False, True))}
-    return {cls.name: do[cls.name] | {name: _value(draw, it.schema) for name, it in chosen.items()}}
+    return {cls.name: do[cls.name] | {name: _value(draw, _drawn(it.schema, cls)) for name, it in chosen.items()}}
+
+
+def _drawn(schema: Mapping[str, Any], cls: type[Fault]) -> Mapping[str, Any]:
+    """Without the kinds that few agents have."""
+    kinds = [kind for kind in schema.get("enum", ()) if kind not in cls.undrawn]
+    return {**schema, "enum": kinds} if kinds else schema
 
 
 def _value(draw: Choices, schema: Mapping[str, Any]) -> object:

@@ -134,6 +134,38 @@ async def test_what_the_provider_accepts_is_answered(open_llm: Any, ask: Any, an
     assert (await ask(await open_llm(), anthropic, messages=messages)).status == 200
 
 
+SYSTEM = {"role": "system", "content": "Be brief."}
+AMONG = {
+    "last": [*JUST_USER, SYSTEM],
+    "before the model": [*JUST_USER, SYSTEM, calling("a"), answering("a"), SYSTEM],
+}
+NOT_AMONG = {
+    "first": [SYSTEM, *JUST_USER],
+    "behind the model": [*JUST_USER, calling("a"), SYSTEM, answering("a")],
+    "before the user": [*JUST_USER, SYSTEM, *JUST_USER],
+    "twice": [*JUST_USER, SYSTEM, SYSTEM],
+    "an image": [*JUST_USER, {"role": "system", "content": [{"type": "image", "source": {}}]}],
+}
+
+
+@pytest.mark.parametrize("messages", AMONG.values(), ids=AMONG)
+@pytest.mark.parametrize(
+    ("model", "status"), [("claude-opus-4-8", 200), ("claude-fable-5-1", 200), ("claude-sonnet-4-6", 400)]
+)
+async def test_newer_models_accept_system_messages_behind_the_users(
+    open_llm: Any, ask: Any, anthropic: Any, messages: Any, model: str, status: int
+) -> None:
+    """Older ones refuse the role."""
+    assert (await ask(await open_llm(), anthropic, model=model, messages=messages)).status == status
+
+
+@pytest.mark.parametrize("messages", NOT_AMONG.values(), ids=NOT_AMONG)
+async def test_a_system_message_elsewhere_is_refused(open_llm: Any, ask: Any, anthropic: Any, messages: Any) -> None:
+    """It stands between a user and the model, and is text."""
+    refused = await ask(await open_llm(), anthropic, model="claude-opus-4-8", messages=messages)
+    assert refused.status == 400 and "`system` message" in refused.json["error"]["message"]
+
+
 UNPAIRED = "`tool_use` ids were found without `tool_result` blocks immediately after: "
 ORPHAN = "unexpected `tool_use_id` found in `tool_result` blocks: "
 PAIRING = {

@@ -1,7 +1,8 @@
 """Which requests Anthropic's Messages API refuses, in its words.
 
 Not refused: consecutive messages of one role (they count as one), results in any order, text after results, and a
-first message of the assistant.
+first message of the assistant. Newer models accept system messages in the middle of a conversation:
+https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
 """
 
 import re
@@ -20,6 +21,10 @@ _LONE: Final = re.compile(
 )
 """An escaped high surrogate without its low one (group 1), or a low one without its high one."""
 _LARGEST_BODY: Final = 32 * 2**20
+_NUMBERED: Final = re.compile(r"claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+"""The name of a model, with its version."""
+_SYSTEM_SINCE: Final = 4, 8
+"""The first version that accepts system messages among the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,7 @@ def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     if models is not None and document.get("model") not in models:
         yield Refusal(404, f"model: {document.get('model')}")
     messages = listed(document.get("messages"))
-    yield from _messages(messages)
+    yield from _messages(messages, str(document.get("model")))
     yield from offered.refusals(document)
     turns = _turns(messages)
     yield from _shapes(turns)
@@ -98,15 +103,12 @@ def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
         yield bad("messages: at least one message is required")
 
 
-def _messages(messages: list[Any]) -> Iterator[Refusal]:
+def _messages(messages: list[Any], model: str) -> Iterator[Refusal]:
     for index, message in enumerate(messages):
         role, content = mapped(message).get("role"), mapped(message).get("content")
         if role == "system":
-            yield bad(
-                'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
-                'not "system" as an input message role.'
-            )
-        if role not in ("user", "assistant"):
+            yield from _system(messages, index, model)
+        elif role not in ("user", "assistant"):
             yield bad(f'messages: Unexpected role "{role}". Allowed roles are "user" or "assistant".')
         if not isinstance(content, str | list):
             yield bad(f"messages.{index}.content: Field required")
@@ -117,6 +119,34 @@ def _messages(messages: list[Any]) -> Iterator[Refusal]:
                 f"messages.{index}: all messages must have non-empty content "
                 "except for the optional final assistant message"
             )
+
+
+def _system(messages: list[Any], index: int, model: str) -> Iterator[Refusal]:
+    """Refuse a system message of a model that accepts none, or that does not stand between a user and the model."""
+    if not _accepts_system(model):
+        yield bad(
+            'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter, '
+            'not "system" as an input message role.'
+        )
+    before = mapped(messages[index - 1]).get("role") if index else None
+    after = mapped(messages[index + 1]).get("role") if index + 1 < len(messages) else "assistant"
+    if before != "user" or after != "assistant":
+        yield bad(
+            f"messages.{index}: a `system` message must follow a `user` message, "
+            "and be the last message or stand before an `assistant` message"
+        )
+    if any(block.get("type", "text") != "text" for block in blocks(mapped(messages[index]).get("content"))):
+        yield bad(f"messages.{index}: `system` messages can only have `text` content")
+
+
+def _accepts_system(model: str) -> bool:
+    """Whether a model is new enough; of one without a version in its name that is not known.
+
+    >>> [_accepts_system(f"claude-{name}") for name in ("opus-4-8", "fable-5-1", "sonnet-4-6", "sonnet-4-20250514")]
+    [True, True, False, False]
+    """
+    found = _NUMBERED.search(model)
+    return found is not None and (int(found[1]), int(found[2] or 0)) >= _SYSTEM_SINCE
 
 
 def _turns(messages: list[Any]) -> list[_AnthropicTurn]:

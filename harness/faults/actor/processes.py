@@ -11,7 +11,7 @@ from wedgehog.harness.faults.process_fault import ActorFault, Hands, ProcessFaul
 
 @fault("kill", family="actor")
 class Kill(ProcessFault):
-    """Processes are ended by a signal: the agent's `tree` or its `leader`, the `tool` that runs, or the tool `server`.
+    """Processes are ended by a signal: the agent's `tree` or `leader`, its `worker`, the running `tool`, or `server`.
 
     The turn of a killed agent is over, and no answer is expected; the next message goes to the same session. `tear`
     removes half of the last line of the session file that was written last, as a crash does in the middle of a write.
@@ -23,13 +23,18 @@ class Kill(ProcessFault):
     whom: Whom = "tree"
     tear: bool = False
     aim_hint: ClassVar[str] = ", or `whom: server` and `link: tool:mcp`"
-    undrawn: ClassVar[tuple[str, ...]] = ("tear",)
-    """A file that is replaced whole is never torn."""
+    undrawn: ClassVar[tuple[str, ...]] = ("tear", "worker")
+    """A file that is replaced whole is never torn, and few agents have a worker."""
 
     @property
     def at_server(self) -> bool:
         """Whether it hits the tool server."""
         return self.whom == "server"
+
+    @property
+    def at_worker(self) -> bool:
+        """Whether it hits the agent's worker."""
+        return self.whom == "worker"
 
     async def act(self, hands: Hands) -> None:
         """Send the signal."""
@@ -38,14 +43,20 @@ class Kill(ProcessFault):
 
 @fault("freeze", family="actor")
 class Freeze(ProcessFault):
-    """Processes stand still for `for_s` seconds (SIGSTOP, then SIGCONT): the agent's `tree` or `leader`, or the `tool`.
+    """Processes stand still for `for_s` seconds (SIGSTOP, then SIGCONT): `tree` or `leader`, `worker`, or `tool`.
 
-    Nothing is lost. No time bound counts while the agent itself stands still; a tool that stands still may exceed
-    one.
+    Nothing is lost. No time bound counts while the agent itself stands still; it counts while only its worker or its
+    tool does.
     """
 
+    undrawn: ClassVar[tuple[str, ...]] = ("worker",)
     for_s: Positive
-    whom: Literal["tree", "leader", "tool"] = "tree"
+    whom: Literal["tree", "leader", "worker", "tool"] = "tree"
+
+    @property
+    def at_worker(self) -> bool:
+        """Whether it hits the agent's worker."""
+        return self.whom == "worker"
 
     async def act(self, hands: Hands) -> None:
         """Stop them for a while."""

@@ -61,6 +61,12 @@ class AgentStarted(Event):
     """The project and the commit in whose folder the entry file lies; empty if it lies in none."""
 
 
+class WorkerSeen(Event):
+    """In the control run, a process below the agent's own one asked the model, and the agent read its output."""
+
+    pids: tuple[int, ...]
+
+
 class SessionPlanted(Event):
     """Lines of the scenario were written to the agent's session file before this turn (0: before the agent started)."""
 

@@ -88,13 +88,17 @@ class GaveUp(Event):
     """How long the front end waits, in real seconds, unscaled; None if another trigger ended its wait."""
 
 
+AGENT_ITSELF = ("tree", "leader")
+"""The words for processes without which the agent does nothing: it owes no answer, and its time stands still."""
+
+
 class AgentKilled(Event):
     """A signal was sent to processes of the agent, of its tools or of the tool host during this turn."""
 
     turn: int
     signal: str
     whom: str
-    """tree, leader, tool or server"""
+    """tree, leader, worker, tool or server"""
     pids: tuple[int, ...]
 
 
@@ -103,7 +107,7 @@ class Frozen(Event):
 
     turn: int
     whom: str
-    """tree, leader or tool"""
+    """tree, leader, worker or tool"""
     pids: tuple[int, ...]
     for_s: float
     """The planned duration."""

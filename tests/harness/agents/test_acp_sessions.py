@@ -37,6 +37,7 @@ for line in sys.stdin:
     name = params.get("sessionId")
     if method == "initialize":
         assert not SESSIONS
+        send(method="_its_own/notice", params={"says": "signed in"})
         send(id=number, result={"protocolVersion": 1, "agentCapabilities": {"loadSession": True}})
     elif method in ("session/new", "session/load"):
         name = name or f"n{len(SESSIONS) + 1}"
@@ -52,6 +53,13 @@ for line in sys.stdin:
 @pytest.fixture
 def spec(spec_of: Any) -> Any:
     return spec_of(AGENT, acp={"start": ["{python}", "-S", "-E", "{here}/agent.py"]})
+
+
+async def test_a_notice_of_the_agents_own_is_ignored(spec: Any, place: AgentContext, caplog: pytest.LogCaptureFixture):
+    """It needs no answer, and is no error."""
+    async with open_sessions(spec, contexts(spec, place, ("A",))) as (a,):
+        assert (await a.say("one", first=True)).answer.endswith("one")
+    assert caplog.records == []
 
 
 async def test_sessions_share_a_process_and_each_gets_its_own_words(spec: Any, place: AgentContext):

@@ -14,7 +14,7 @@ from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.inject.injector import Injector
-from wedgehog.harness.inject.processes import GONE_WITHIN_S
+from wedgehog.harness.inject.processes import GONE_WITHIN_S, HANG_UP_S
 from wedgehog.harness.inject.targets import Hit, Targets
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
@@ -144,6 +144,21 @@ async def test_without_a_spot_a_kill_strikes_when_the_request_has_arrived(rig: A
     (fired,) = it.of(FaultFired)
     assert "all were gone" in fired.proof and (fired.turn, fired.step) == (1, 1)
     assert it.of(AgentKilled)[0].id < fired.id, "the deed, and then its proof"
+
+
+@pytest.mark.parametrize(("whom", "waits"), [("worker", True), ("tool", False)])
+async def test_the_reply_to_a_worker_that_is_gone_goes_on_only_after_its_connection_has_ended(
+    rig: Any, whom: str, waits: bool
+):
+    """Else it would seem to have arrived; a tool has no connection to the model."""
+    it = rig({"at": {"byte": 40}, "do": {"kill": {"whom": whom}}})
+    it.agent.leaders = frozenset()
+    await it.injector.before_turn(1)
+    call, since_s = it.arrives(), it.clock.now()
+    assert list(await it.ask(call, at=-2)) == [40]
+    await it.ask(call, at=40)
+    assert it.hit == [900_001, 900_002]
+    assert (it.clock.now() - since_s >= HANG_UP_S) == waits
 
 
 async def test_of_a_late_reply_the_request_alone_is_waited_for(rig: Any):
@@ -304,6 +319,7 @@ async def test_other_calls_kill_nobody(rig: Any, place: dict[str, Any]):
         ("kill", ("tree", "1.1.2"), [900_001, 900_002]),
         ({"kill": {"whom": "leader"}}, ("leader", "1.1.2"), [900_001]),
         ({"kill": {"whom": "tool"}}, ("tool", "1.1.2"), [900_001, 900_002]),
+        ({"kill": {"whom": "worker"}}, ("worker", "1.1.2"), [900_001, 900_002]),
     ],
 )
 async def test_the_run_says_whom_a_word_means(rig: Any, do: Any, asked: Any, pids: list[int]):
@@ -454,13 +470,14 @@ async def test_a_freeze_is_over_at_the_end_of_its_turn_at_the_latest(rig: Any):
     assert it.of(Thawed)[0].after_s < 10
 
 
-async def test_while_a_tool_stands_still_the_agents_time_runs(rig: Any):
+@pytest.mark.parametrize("whom", ["tool", "worker"])
+async def test_while_a_tool_or_a_worker_stands_still_the_agents_time_runs(rig: Any, whom: str):
     """It may be expected to stop waiting."""
-    it = rig({"at": {"tool": 1}, "do": {"freeze": {"for_s": 3, "whom": "tool"}}})
+    it = rig({"at": {"tool": 1}, "do": {"freeze": {"for_s": 3, "whom": whom}}})
     await it.injector.before_turn(1)
     it.injector.beacon("1.1.1", "started")
     await it.clock.advance(2)
-    assert it.of(Frozen)[0].whom == "tool" and it.injector.frozen_s == 0
+    assert it.of(Frozen)[0].whom == whom and it.injector.frozen_s == 0
 
 
 async def test_a_freeze_that_finds_nobody_can_be_healed(rig: Any):

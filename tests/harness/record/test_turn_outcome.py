@@ -9,7 +9,7 @@ from wedgehog.harness.invariants import check
 from wedgehog.harness.record.error_words import causes, plain
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import RunStarted
-from wedgehog.harness.record.events.turn import PermissionAsked
+from wedgehog.harness.record.events.turn import AgentKilled, PermissionAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import IF_ITS_ERROR, TurnOutcome, outcome_of
 from wedgehog.harness.testing import HistoryBuilder
@@ -239,6 +239,20 @@ def test_a_specs_own_patterns_count_too():
         scenario="", agent="", network="", time_scale=1, started=plainly.run.started, error_patterns=("gave up",), id=0
     )
     assert _came_to(History(events=[run, *told[1:]]).seal()).kind == "surfaced"
+
+
+@pytest.mark.parametrize(("asks_again", "kind"), [(False, "hidden"), (True, "stopped at its limit")])
+def test_words_of_its_own_after_the_end_of_its_worker_are_no_answer(asks_again: bool, kind: str):
+    """Unless another worker went on: then it may have stopped at a limit."""
+    tell = HistoryBuilder()
+    tell.message()
+    _rounds(tell, 2)
+    tell.add(AgentKilled(turn=1, signal="SIGKILL", whom="worker", pids=(4711,)))
+    if asks_again:
+        _rounds(tell, 2)
+    outcome = _came_to(tell.end("Done.").seal())
+    assert outcome.kind == kind
+    assert asks_again or outcome.how == f"after the end of its worker it said only Done. {IF_ITS_ERROR}"
 
 
 def test_other_words_in_the_place_of_an_answer_that_came_are_none():

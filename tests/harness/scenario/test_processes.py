@@ -1,5 +1,6 @@
 """Words of a scenario about processes, and about a message in the middle of another turn."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -135,11 +136,15 @@ FULL = [{"link": "agent", "do": "disk_full"}]
 
 
 def test_what_an_agent_cannot_be_put_through_is_skipped(monkeypatch: pytest.MonkeyPatch):
-    """A service that already runs is not ours to end; a callable takes one call at a time; a disk needs namespaces."""
+    """A service that already runs is not ended; a callable takes one call at a time; a disk needs namespaces."""
     monkeypatch.setattr("wedgehog.harness.run.skip_reasons.disk_unavailable_reason", lambda: "no namespaces here")
     two = scenario({**TURN, "during": {"turn": 1}})
     assert why_skipped(scenario(faults=KILL), spec(**COMMAND), ABLE) == ""
     assert "did not start the service" in why_skipped(scenario(faults=KILL), spec(**RUNS), ABLE)
+    for do in ({"kill": {"whom": "worker"}}, {"freeze": {"for_s": 9, "whom": "worker"}}):
+        below = scenario(faults=[{"link": "agent", "do": do}])
+        assert "the agent's own process asks the model" in why_skipped(below, spec(**COMMAND), ABLE)
+        assert why_skipped(below, spec(**COMMAND), replace(ABLE, worker=True)) == ""
     assert "one call at a time" in why_skipped(two, spec(callable="m:f"), ABLE)
     assert why_skipped(two, spec(**COMMAND), ABLE) == ""
     assert why_skipped(scenario(faults=FULL), spec(**COMMAND), ABLE) == "no namespaces here"

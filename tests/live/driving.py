@@ -1,0 +1,123 @@
+"""A sound program that drives another agent: `driving.py URL SESSION MESSAGE|--stays [--bug NAME]`. Standard library.
+
+It starts `staying.py`, an agent that takes JSON lines, reads its events, and shows the answer to its own user: for one
+message, or (`--stays`) for one message after the other, also as JSON lines. A bug: `waits-for-the-end`,
+`an-end-is-a-success`, `starts-it-for-ever`, `never-starts-another`, `has-no-timer`, `leaves-it-behind`.
+"""
+
+# ruff: noqa: PTH100, PTH118, PTH120  (as in `sound.py`)
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+
+SILENT_S = 11
+"""Longer than the agent below takes for all its tries."""
+ENDS_S = 2
+BUG = sys.argv[sys.argv.index("--bug") + 1] if "--bug" in sys.argv else ""
+
+
+class DrivenError(Exception):
+    """The agent below gave no answer."""
+
+
+class Driven:
+    """The agent below, started when a message needs it."""
+
+    def __init__(self, url, folder):
+        below = os.path.join(os.path.dirname(os.path.abspath(__file__)), "staying.py")
+        self.line = [sys.executable, "-S", "-E", below, "lines", url, folder]
+        self.process = self.events = None
+
+    def start(self):
+        """A new process, whose session is in the same folder."""
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(self.line, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+        self.events = queue.SimpleQueue()
+        threading.Thread(target=self._read, args=(self.process.stdout, self.events), daemon=True).start()
+
+    def _read(self, lines, events):
+        for line in lines:
+            events.put(json.loads(line))
+        if BUG != "waits-for-the-end":
+            events.put(None)
+
+    def stop(self):
+        """Let it stop its tools, then end it."""
+        if self.process is None or BUG == "leaves-it-behind":
+            return
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.communicate(timeout=ENDS_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+    def answer(self, message):
+        """What it answers to one message. DrivenError."""
+        if self.process is None or (self.process.poll() is not None and BUG != "never-starts-another"):
+            self.start()
+        try:
+            self.process.stdin.write(json.dumps({"text": message}) + "\n")
+            self.process.stdin.flush()
+            return self._until_done()
+        except BrokenPipeError:
+            raise DrivenError("Error: the agent is not running") from None
+
+    def _until_done(self):
+        words = ""
+        while True:
+            try:
+                event = self.events.get(timeout=None if BUG == "has-no-timer" else SILENT_S)
+            except queue.Empty:
+                self.stop()
+                raise DrivenError(f"Error: timeout: the agent said nothing for {SILENT_S} s") from None
+            if event is None and BUG == "an-end-is-a-success":
+                return words or "Done."
+            if event is None:
+                self.process.wait()
+                raise DrivenError(f"Error: the agent ended with {self.process.returncode} before it had answered")
+            if event["type"] == "error":
+                raise DrivenError(event["message"])
+            if event["type"] == "done":
+                return words
+            words += event.get("text", "")
+
+
+def played(driven, message):
+    """Answer, error."""
+    while True:
+        try:
+            return driven.answer(message), ""
+        except DrivenError as wrong:
+            if BUG != "starts-it-for-ever":
+                return "", str(wrong)
+
+
+def main():
+    url, folder, message = sys.argv[1:4]
+    driven = Driven(url, folder)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        if message != "--stays":
+            answer, error = played(driven, message)
+            print(answer)
+            sys.exit(error or None)
+        for line in iter(sys.stdin.readline, ""):
+            answer, error = played(driven, json.loads(line)["text"])
+            if error:
+                print(json.dumps({"type": "error", "message": error}), flush=True)
+            print(json.dumps({"type": "done", "text": answer}), flush=True)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    finally:
+        driven.stop()
+
+
+if __name__ == "__main__":
+    main()

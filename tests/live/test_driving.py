@@ -1,0 +1,81 @@
+"""A program that runs another agent: a sound one passes when that dies or stands still, and each bug is named."""
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copy
+from typing import Any
+
+import pytest
+import yaml
+
+HERE = Path(__file__).parent
+JOBS = "--jobs=5"
+"""The runs mostly wait: more of them at once than the machine has processors."""
+STORIES = ("worker-dies-in-mid-reply", "worker-dies-in-mid-tool", "worker-dies-each-time", "worker-stands-still")
+LINES: dict[str, Any] = {
+    "send": {"type": "user", "text": "{message}"},
+    "answer": "joined:text",
+    "error": "jsonl:message",
+    "done": {"type": "done"},
+}
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., str]:
+    """Writes the spec of the program, with a bug or without; the spec's name."""
+    for name in ("driving.py", "staying.py", "sound.py", "plain_http.py"):
+        copy(HERE / name, tmp_path)
+
+    def write(bug: str = "", *, stays: bool = False) -> str:
+        name = f"{bug or 'sound'}{'-stays' if stays else ''}"
+        line = ["{python}", "-S", "-E", "{here}/driving.py", "{llm_url}", "{session_dir}"]
+        line += ["--stays" if stays else "{message}", *(("--bug", bug) if bug else ())]
+        kind = {"lines": {"start": line, **LINES}} if stays else {"command": line}
+        spec = {"name": name, "wire": "anthropic", "recover_s": 0, "limits": {"turn_s": 16}, **kind}
+        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec | {"session_files": ["{session_dir}/*.jsonl"]}))
+        return f"{name}.yaml"
+
+    return write
+
+
+def played(wedgehog: Any, folder: Path, agents: list[str], *stories: str) -> dict[tuple[str, str], str]:
+    """The verdict of each run with its violations, or none."""
+    words = [word for agent in agents for word in ("--agent", agent)]
+    done = wedgehog("run", *stories, *words, "--network=embedded", JOBS)
+    assert done.returncode in (0, 1, 3), done.stdout + done.stderr
+    with (folder / "runs" / "latest" / "summary.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {(row["scenario"], row["agent"]): row["violated"] or row["verdict"] for row in rows}
+
+
+def test_a_sound_program_survives_its_worker(wedgehog: Any, program: Any, tmp_path: Path):
+    """Whether it starts the agent for each message, or keeps it."""
+    found = played(wedgehog, tmp_path, [program(), program(stays=True)], *STORIES)
+    assert len(found) == 8 and {*found.values()} == {"pass"}
+
+
+def test_each_bug_has_its_name(wedgehog: Any, program: Any, tmp_path: Path):
+    """Words in the place of an answer, a silent agent that is waited for, and one that is not started again."""
+    wrong = [program("an-end-is-a-success"), program("has-no-timer"), program("never-starts-another", stays=True)]
+    found = played(wedgehog, tmp_path, wrong, *STORIES[1:2], *STORIES[3:])
+    assert {key: said for key, said in found.items() if said != "pass"} == {
+        (STORIES[1], "an-end-is-a-success"): "error_surfaced",
+        (STORIES[1], "never-starts-another-stays"): "session_recovers",
+        (STORIES[3], "has-no-timer"): "turn_deadline",
+    }
+
+
+def test_an_agent_that_dies_each_time_is_not_started_without_an_end(wedgehog: Any, program: Any, tmp_path: Path):
+    """Each start is a paid request."""
+    found = played(wedgehog, tmp_path, [program("starts-it-for-ever")], STORIES[2])
+    assert "paid_call_bound" in found[STORIES[2], "starts-it-for-ever"].split()
+
+
+def test_an_agent_that_asks_the_model_itself_has_no_worker(wedgehog: Any, program: Any, tmp_path: Path):
+    """The scenario is skipped, with the reason."""
+    program()
+    line = ["{python}", "-S", "-E", "{here}/sound.py", "{llm_url}", "{session_dir}", "{message}"]
+    (tmp_path / "alone.yaml").write_text(yaml.safe_dump({"name": "alone", "wire": "anthropic", "command": line}))
+    done = wedgehog("run", STORIES[0], "--agent", "alone.yaml", "--network=embedded")
+    assert "the agent's own process asks the model: no process below it does" in done.stdout + done.stderr
