@@ -109,6 +109,8 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     background = [call for turn in history.turns for call in turn.calls if not call.main]
     if background or facts.background:
         yield CheckFinding(True, "it makes background calls; they are answered and counted separately")
+    if facts.worker:
+        yield CheckFinding(True, "it runs another program that asks the model: the scenarios of the tag worker apply")
     yield from _refused_hosts(history)
     for refusal in sorted(facts.refusals):
         yield CheckFinding(False, f"the provider refused a request without any fault: {refusal}", optional=True)

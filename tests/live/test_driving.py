@@ -55,6 +55,11 @@ def test_a_sound_program_survives_its_worker(wedgehog: Any, program: Any, tmp_pa
     assert len(found) == 8 and {*found.values()} == {"pass"}
 
 
+def test_a_check_says_that_there_is_a_worker(wedgehog: Any, program: Any):
+    """So its user learns of the scenarios."""
+    assert "it runs another program that asks the model" in wedgehog("agents", "check", program()).stdout
+
+
 def test_each_bug_has_its_name(wedgehog: Any, program: Any, tmp_path: Path):
     """Words in the place of an answer, a silent agent that is waited for, and one that is not started again."""
     wrong = [program("an-end-is-a-success"), program("has-no-timer"), program("never-starts-another", stays=True)]
