@@ -11,7 +11,9 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from wedgehog.fake_llm.conversation import Conversation
 
-Stop = Literal["end", "tool", "max_tokens", "refusal"]
+Stop = Literal["end", "tool", "max_tokens", "refusal", "filter"]
+CUT_STOPS: Final = ("max_tokens", "filter")
+"""Stop reasons of a reply that lacks its end: a token limit, and a filter of the provider."""
 ItemKind = Literal["tool_result", "tool_call", "image", "thinking", "text"]
 """What an item of a conversation is."""
 BALANCE: Final = "balance"

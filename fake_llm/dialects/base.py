@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.frame import Frame, encode
-from wedgehog.fake_llm.reply import ItemKind, Overflow, Reply, Stop, Thinking
+from wedgehog.fake_llm.reply import CUT_STOPS, ItemKind, Overflow, Reply, Stop, Thinking
 from wedgehog.fake_llm.request import Request, is_known, json_object, model_asked
 from wedgehog.fake_llm.usage import Billed, Meter, input_tokens, tokens_in, words
 from wedgehog.fake_llm.value import value
@@ -108,8 +108,8 @@ class ReplyWriter(ABC):
         return Meter(self.spent, self.exchange.conversation.copies * sum(len(words(item)) for item in self.items))
 
     def completes(self, index: int) -> bool:
-        """Return True if item `index` is complete: the last item before a stop at max_tokens is not."""
-        return self.reply.stop != "max_tokens" or index < len(self.items) - 1
+        """Return True if item `index` is complete: the last item of a reply that was cut is not."""
+        return self.reply.stop not in CUT_STOPS or index < len(self.items) - 1
 
     def delivers(self, index: int) -> bool:
         """Return True if item `index` is a complete text or tool call."""

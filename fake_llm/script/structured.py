@@ -12,7 +12,7 @@ from itertools import islice, takewhile
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import CUT_STOPS, Reply, Text, ToolCall
 from wedgehog.fake_llm.script.schema_values import (
     FORMATS,
     NONE_CHOSEN,
@@ -94,7 +94,7 @@ def structured(
     if not words.strip() or _is_json(words):
         return reply
     text = replace(_written(_Asked(_schema(conversation), chosen), words, field), pace_ms=texts[0].pace_ms)
-    if reply.stop == "max_tokens" and text.span is not None:
+    if reply.stop in CUT_STOPS and text.span is not None:
         text = replace(text, text=text.text[: text.span[1]])
     return replace(reply, items=(*others, text))
 

@@ -47,6 +47,7 @@ Need = Literal[
     "schema_beside",
     "choices",
     "broken_calls",
+    "filters",
     "models",
     "calls",
     "background_subagent",

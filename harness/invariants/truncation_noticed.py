@@ -18,14 +18,14 @@ LEAST_CHARS = 4
 
 @invariant("truncation_noticed")
 def truncation_noticed(history: History) -> Iterator[Verdict]:
-    """Part of a reply that was cut, or stopped at max_tokens, is not shown as if it were the whole answer.
+    """Part of a reply that was cut, or stopped at max_tokens or by a filter, is not shown as the whole answer.
 
     A reply with holes is not shown either: if the provider's stream was faulty and the turn is answered, the answer has
     every word of the final reply. Judged if the answer of a turn without such a fault shows that this agent prints
     replies whole.
 
-    Fix: Look how the reply ended. Without its last event, or with `max_tokens` or `length` as its stop reason, it
-    is cut: try again, continue it, or tell the user.
+    Fix: Look how the reply ended. Without its last event, or with `max_tokens`, `length`, `content_filter`,
+    `refusal` or `SAFETY` as its stop reason, it is cut: try again, continue it, or tell the user.
     """
 
     for turn in history.turns:

@@ -42,6 +42,13 @@ CUT_TEXT_CHARS = 12
 CUT_NONCE_CHARS = 6
 LATE_ERROR = "its error came after the deadline"
 _WORDS_SAY = "the words say"
+_CUT_BY = {"max_tokens": "max_tokens", "filter": "a filter"}
+_OF_A_FILTER = re.compile(
+    r"filter|block|refus|reject|declin|denied|polic|safety|moderat|flagged|violat|prohibit"
+    r"|stopped|cut (off|short)|partial|not complete|unfinished",
+    re.IGNORECASE,
+)
+"""Words with which an agent says that a filter has cut a reply; an error only where that has happened."""
 IF_ITS_ERROR = (
     "(no stock pattern knows these words as an error: if they name one, add a pattern to `errors:` in the spec)"
 )
@@ -167,12 +174,19 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
     if history.run.error_at_path and end.error.strip():
         return TurnOutcome("surfaced", f"error: {short(end.error)}")
     said = _error_place(turn, history)
-    pattern = matching(said, history.run.error_patterns) or _status_in(said, turn)
+    pattern = matching(said, history.run.error_patterns) or _status_in(said, turn) or _of_a_filter(said, turn)
     if pattern:
         script_blind = end.exit_code == 0 or end.status == 200
         remark = "a script cannot see this error: the exit code is 0" if end.exit_code == 0 else ""
         return TurnOutcome("surfaced", f"{_WORDS_SAY} {pattern!r}", remark if script_blind else "")
     return None
+
+
+def _of_a_filter(said: str, turn: Turn) -> str:
+    """A word of these that a filter has cut a reply of this turn, or an empty text."""
+    cut = any(call.ended is not None and call.ended.stop == "filter" for call in turn.main_calls)
+    found = _OF_A_FILTER.search(said) if cut else None
+    return found.group() if found else ""
 
 
 def surfaced_by_number(turn: Turn, history: History) -> bool:
@@ -220,13 +234,15 @@ def _lost_its_worker(turn: Turn, history: History) -> bool:
 def _gone_wrong(turn: Turn) -> str:
     """The worst that happened to a call of a turn in which one went wrong."""
     bad = [call for call in turn.main_calls if not call.intact]
-    if not bad or any(not call.ok and not _at_token_limit(call) for call in bad):
+    if not bad or any(not call.ok and not _was_cut(call) for call in bad):
         return "a failed call"
-    return "a reply that was cut by max_tokens" if any(map(_at_token_limit, bad)) else "a damaged reply"
+    cut = [_CUT_BY[call.ended.stop] for call in bad if _was_cut(call) and call.ended is not None]
+    return f"a reply that was cut by {cut[0]}" if cut else "a damaged reply"
 
 
-def _at_token_limit(call: Call) -> bool:
-    return call.whole and call.ended is not None and call.ended.stop == "max_tokens"
+def _was_cut(call: Call) -> bool:
+    """Whether the provider itself ended its reply before the end."""
+    return call.whole and call.ended is not None and call.ended.stop in _CUT_BY
 
 
 def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:

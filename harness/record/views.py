@@ -5,6 +5,7 @@ from functools import cached_property
 
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import (
+    CUT_STOPS,
     CallUnscripted,
     HungUp,
     ReplyEnded,
@@ -90,8 +91,8 @@ class Call:
 
     @property
     def ok(self) -> bool:
-        """Whether it was accepted, delivered whole, and not stopped at max_tokens."""
-        return self.whole and self.ended is not None and self.ended.stop not in ("max_tokens", "error")
+        """Whether it was accepted, delivered whole, and not stopped at max_tokens or by a filter."""
+        return self.whole and self.ended is not None and self.ended.stop not in (*CUT_STOPS, "error")
 
     @property
     def damaged(self) -> bool:

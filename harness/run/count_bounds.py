@@ -17,6 +17,8 @@ ENDLESS = 5
 """A turn with this many times the allowed rounds is stopped in every run."""
 BESIDE = 150
 """This many background requests in a row are an endless loop in every run."""
+PAID_IN_A_STEP = 2_000
+"""So many paid calls of one step are endless in every run: the worst public report of a storm has 1,384 calls."""
 CERTAIN = 2
 """This many times the allowed number is too many, also without the calls that a busy machine explains."""
 
@@ -63,7 +65,7 @@ def _paid_in_one_step(history: History, turn: int) -> int:
 
 def count_bounds(scenario: Scenario, agent: AgentSpec, *, until_certain: bool) -> CountBounds:
     """The counts at which a turn is stopped: what is endless; with `until_certain` also what surely breaks a bound."""
-    most = CountBounds(ENDLESS * _greatest_rounds(scenario, agent))
+    most = CountBounds(ENDLESS * _greatest_rounds(scenario, agent), PAID_IN_A_STEP)
     if not until_certain:
         return most
     again = _allowed("paid_call_bound", "per_step", scenario, agent)
@@ -71,7 +73,7 @@ def count_bounds(scenario: Scenario, agent: AgentSpec, *, until_certain: bool) -
     rounds = _allowed("tool_round_bound", "tool_rounds", scenario, agent)
     return CountBounds(
         most.rounds if rounds is None else min(most.rounds, CERTAIN * rounds),
-        None if again is None else CERTAIN * (1 + again),
+        PAID_IN_A_STEP if again is None else min(PAID_IN_A_STEP, CERTAIN * (1 + again)),
         None if calls is None else CERTAIN * calls,
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wedgehog.harness.faults.reply_fault import ReplyFault
+from wedgehog.harness.record.events.call import CUT_STOPS
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.history import History
@@ -53,7 +54,7 @@ def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict
 
 def _fails_by_script(call: Call) -> bool:
     refused = call.refused is not None and call.refused.scripted
-    return refused or (call.ended is not None and call.ended.stop in ("max_tokens", "error"))
+    return refused or (call.ended is not None and call.ended.stop in (*CUT_STOPS, "error"))
 
 
 def _beside(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[Verdict]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from wedgehog.fake_llm.continuation import continued
 from wedgehog.fake_llm.conversation import Conversation, ToolResultSeen
-from wedgehog.fake_llm.reply import Answer, Reply, ToolCall, UnscriptedError
+from wedgehog.fake_llm.reply import CUT_STOPS, Answer, Reply, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.roles import find_shell
@@ -115,7 +115,7 @@ class ScriptedReplies:
             calls, answer = _calls(answer), self.script.written(answer, conversation)
             rest = continued(answer, conversation)
             said = within_limit(rest, conversation)  # as the fake provider sends it
-            needed = 0 if said is rest or answer.stop == "max_tokens" else output_tokens(rest.items)
+            needed = 0 if said is rest or answer.stop in CUT_STOPS else output_tokens(rest.items)
             ends = isinstance(altered, Reply) and not _calls(altered) and bool(_calls(said))
             if ends and isinstance(altered, Reply):  # the call is the answer, and no work of a tool
                 last = expand(spoken(altered), {"nonce": self.script.nonce_of(call)})

@@ -150,6 +150,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         f"replies of {spec.wire} have no list of choices": "choices" in needs and spec.wire not in HAVE_CHOICES,
         f"no provider of {spec.wire} says that it could not read a tool call": "broken_calls" in needs
         and spec.wire != "gemini",
+        f"no provider of {spec.wire} says that a filter cut a reply": "filters" in needs and spec.wire == "ollama",
         f"streams of {spec.wire} give items no id": "item_ids" in needs and spec.wire not in FORMS["ids"],
         f"no provider of {spec.wire} is known to give two calls one id": "call_ids" in needs
         and spec.wire not in FORMS["again"],

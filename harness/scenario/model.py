@@ -2,7 +2,7 @@
 
 from pydantic import model_validator
 
-from wedgehog.fake_llm.reply import ToolCall
+from wedgehog.fake_llm.reply import CUT_STOPS, ToolCall
 from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS, SUBAGENT_TOOL
 from wedgehog.fake_llm.usage import is_object
 from wedgehog.harness.faults.base import Need
@@ -102,7 +102,7 @@ class Scenario(ScenarioKeys):
     @property
     def breaks_arguments(self) -> bool:
         """Whether a tool call's arguments are no JSON object, by a fault or as the script writes them."""
-        replies = [reply for turn in self.turns for reply in turn.replies if reply.stop != "max_tokens"]
+        replies = [reply for turn in self.turns for reply in turn.replies if reply.stop not in CUT_STOPS]
         calls = (item for reply in replies for item in reply.items if isinstance(item, ToolCall))
         broken = any(call.raw_args is not None and not is_object(call.raw_args) for call in calls)
         return broken or any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults)

@@ -28,6 +28,8 @@ LOST = "The result of this call is lost. Ask before you run it again."
 TOLD = "You are a careful helper. Leave alone what you were not asked about."
 SAID = "(The turn ended before an answer was there.)"
 SORRY = "I am thinking about how to help you."
+GO_ON = [{"type": "text", "text": "Please go on, and use your tools."}]
+NUDGES = 2
 BUGS: set[str] = set()
 Message = dict[str, Any]
 HALF: list[dict[int, Message]] = []
@@ -56,6 +58,10 @@ class SilentError(RetryError):
 
 class TooLongError(FailedError):
     """The conversation is longer than the model's window."""
+
+
+class RefusedError(FailedError):
+    """The provider refuses what its user said."""
 
 
 class PictureError(FailedError):
@@ -204,7 +210,7 @@ async def refused(reply: aiohttp.ClientResponse) -> None:
         raise PictureError(says)
     if "prompt is too long" in says and "never-compacts" not in BUGS:
         raise TooLongError(says)
-    raise FailedError(says)
+    raise RefusedError(says) if reply.status == 400 else FailedError(says)
 
 
 def wait_of(value: str | None) -> float | None:
@@ -499,7 +505,9 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
                 answer = await step(http, url, session, host, tools)
                 if number == ROUNDS - 1 and "ends-silently-at-its-limit" in BUGS:
                     return ""
-            except FailedError:
+            except FailedError as wrong:
+                if isinstance(wrong, RefusedError) and number == 0 and "keeps-what-is-refused" not in BUGS:
+                    session.drop_from(message)
                 keep_half_a_thought(session)
                 if "".join(SHOWN_NOW) and "loses-what-was-read" not in BUGS:
                     session.add("assistant", [{"type": "text", "text": f"{''.join(SHOWN_NOW)} (broken off)"}])
@@ -550,10 +558,14 @@ async def step(
     if len({call["id"] for call in calls}) < len(calls):
         raise FailedError("Error: two tool calls with one id")
     lasting = [part for part in content if part["type"] == "tool_use"] if calls and "drops-words" in BUGS else content
+    if calls and "drops-thoughts" in BUGS:
+        lasting = [part for part in lasting if part["type"] != "thinking"]
     session.add("assistant", [{key: value for key, value in part.items() if key != "bad"} for part in lasting])
     if "takes-examples-for-calls" in BUGS and '"arguments":' in text_of(content):
         session.add("user", [result({"id": "toolu_of_the_text"}, "example")])
         return None
+    if not calls and text_of(content).startswith("Let me") and told_to_go_on(session):
+        return await step(http, url, session, host, tools)
     if not calls:
         if "stores-its-answer-twice" in BUGS:
             session.add("assistant", content)
@@ -563,6 +575,15 @@ async def step(
     done = await asyncio.gather(*(run(call, host, tools) for call in calls))
     session.add("user", [*kept(done), *pictures(host)])
     return None
+
+
+def told_to_go_on(session: Session) -> bool:
+    """After words that only announce something the model is told to go on: twice, or with the bug forty times."""
+    told = [it for it in session.messages if it["content"] == GO_ON]
+    if len(told) >= (40 if "tells-it-forty-times-to-go-on" in BUGS else NUDGES):
+        return False
+    session.add("user", GO_ON)
+    return True
 
 
 def pictures(host: Host | None) -> list[Message]:

@@ -15,6 +15,8 @@ def service(url: str, folder: str) -> web.Application:
     alone = asyncio.Lock()
     busy: list[str] = []
     """The messages that are being answered."""
+    dropped: set[str] = set()
+    """Messages that were waiting when a turn failed."""
 
     async def answer(request: web.Request) -> web.Response:
         text = (await request.json())["text"]
@@ -23,10 +25,14 @@ def service(url: str, folder: str) -> web.Application:
         busy.append(text)
         try:
             async with alone:
+                if text in dropped:
+                    return web.json_response({"answer": ""})
                 said = await plantable.turn(url, folder, "-", text)
                 busy.remove(text)
                 return web.json_response({"answer": said})
         except (plantable.FailedError, OSError, ValueError) as wrong:
+            busy.remove(text)
+            dropped.update(busy if "drops-what-waits" in plantable.BUGS else ())
             return web.json_response({"error": f"Error: {wrong}"}, status=502)
 
     async def ready(request: web.Request) -> web.Response:
@@ -40,6 +46,8 @@ def service(url: str, folder: str) -> web.Application:
 def main(argv: Sequence[str]) -> None:
     bugs, url, folder, port = argv
     plantable.BUGS.update(bugs.split(","))
+    if "hasty" in plantable.BUGS:
+        plantable.IDLE_S = 1
     web.run_app(service(url, folder), host="127.0.0.1", port=int(port), handler_cancellation=True, print=None)
 
 

@@ -42,6 +42,8 @@ PLANTED = {
         "asks-again-when-cut",
         {"paid_call_bound", "retry_discipline", "turn_deadline"},
     ),
+    "answer-cut-by-a-filter": ("no-stop-reason", {"truncation_noticed"}),
+    "announces-a-step-for-ever": ("tells-it-forty-times-to-go-on", {"paid_call_bound", "retry_discipline"}),
     "endless-tool-calls": ("ends-silently-at-its-limit", {"error_surfaced"}),
     "error-under-status-200": (
         "trusts-the-status,early-end-is-an-end,empty-is-an-answer",
@@ -107,6 +109,7 @@ STRICT = {
     "killed-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
     "slow-but-alive": ("stores-its-answer-twice", {"said_once"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
+    "message-is-refused": ("keeps-what-is-refused", {"session_goes_on"}),
 }
 
 
@@ -123,11 +126,13 @@ def _pairs(planted: dict[str, tuple[str, set[str]]]) -> set[tuple[str, str]]:
     return {(scenario, bugs) for scenario in planted for bugs in ("none", planted[scenario][0])}
 
 
+LED = "thoughts-before-a-tool"
 IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
 READ = "closed-mid-reply"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
+    *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
     *((scenario, bugs) for scenario in IN_A_THOUGHT for bugs in ("thinks", "thinks,keeps-half-a-thought")),
     ("reply-takes-minutes", "no-total-timer"),
     ("reply-takes-minutes", "none"),
@@ -272,7 +277,14 @@ def test_why_a_tool_of_a_server_failed_reaches_the_model(with_tools: Found):
 def test_half_a_thought_in_the_session_is_red(simulated: Found, scenario: str):
     """It has no signature, and the provider refuses it with each later message."""
     assert _strict(simulated, scenario, "thinks") == ("pass", set())
-    assert _safe(simulated, scenario, "thinks-keeps-half-a-thought") == ("fail", {"session_recovers"})
+    red = {"session_recovers", "thoughts_kept"}
+    assert _safe(simulated, scenario, "thinks-keeps-half-a-thought") == ("fail", red)
+
+
+def test_a_tool_call_that_comes_back_without_its_thought_is_red(simulated: Found):
+    """The provider refuses its result, and the agent can never use a tool."""
+    assert _strict(simulated, LED, "thinks") == ("pass", set())
+    assert _safe(simulated, LED, "thinks-drops-thoughts") == ("fail", {"thoughts_kept"})
 
 
 def test_another_model_must_take_the_conversation_over_and_not_its_thoughts(simulated: Found):

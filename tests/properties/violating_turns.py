@@ -138,6 +138,14 @@ def _system_lost(play: RunDraw) -> None:
         play.tell.end()
 
 
+def _thoughts_lost(play: RunDraw) -> None:
+    """A tool's result is sent without the thoughts that led to its call."""
+    play.tell.message()
+    words = "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`."
+    play.tell.refuse(play.ask(1), 400, scripted=False, message=words)
+    play.tell.fails()
+
+
 def _error_forgets(play: RunDraw) -> None:
     """The second message fails, and the third one begins a new conversation."""
     for _ in range(2):
@@ -279,6 +287,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "session_recovers": (_session_recovers,),
     "error_forgets_nothing": (_error_forgets,),
     "system_kept": (_system_lost,),
+    "thoughts_kept": (_thoughts_lost,),
     "truncation_noticed": (_truncation_noticed, _answer_with_a_hole),
     "turn_answered": (_turn_answered,),
     "turn_deadline": (

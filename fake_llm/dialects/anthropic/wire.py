@@ -45,7 +45,13 @@ _ERRORS: Final = {
 
 
 class _AnthropicWriter(ReplyWriter):
-    STOPS: ClassVar = {"end": "end_turn", "tool": "tool_use", "max_tokens": "max_tokens", "refusal": "refusal"}
+    STOPS: ClassVar = {
+        "end": "end_turn",
+        "tool": "tool_use",
+        "max_tokens": "max_tokens",
+        "refusal": "refusal",
+        "filter": "refusal",
+    }
 
     def _remember(self) -> None:
         """Keep what must come back unmodified; a reply without thoughts leaves nothing."""

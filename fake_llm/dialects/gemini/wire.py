@@ -15,7 +15,7 @@ from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import Overflow, Text, Thinking, ToolCall, pace_s
+from wedgehog.fake_llm.reply import CUT_STOPS, Overflow, Text, Thinking, ToolCall, pace_s
 from wedgehog.fake_llm.request import Request
 from wedgehog.fake_llm.usage import args_of, arguments, words
 
@@ -46,7 +46,13 @@ _ERRORS: Final = {
 
 
 class _GeminiWriter(ReplyWriter):
-    STOPS: ClassVar = {"end": "STOP", "tool": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}
+    STOPS: ClassVar = {
+        "end": "STOP",
+        "tool": "STOP",
+        "max_tokens": "MAX_TOKENS",
+        "refusal": "SAFETY",
+        "filter": "SAFETY",
+    }
 
     def whole(self) -> bytes:
         parts = [part for index in range(len(self.items)) for part in self._parts(index, whole=True)]
@@ -97,7 +103,7 @@ class _GeminiWriter(ReplyWriter):
         broken = [item for item in self.items if isinstance(item, ToolCall) and args_of(item) is None]
         if self.reply.broken_call:
             return {"finishReason": _BROKEN, "finishMessage": "Malformed function call: default_api."}
-        if broken and self.reply.stop != "max_tokens":
+        if broken and self.reply.stop not in CUT_STOPS:
             said = f"Malformed function call: {broken[0].name}({arguments({}, broken[0].raw_args)})"
             return {"finishReason": _BROKEN, "finishMessage": said}
         return {"finishReason": self.stop}

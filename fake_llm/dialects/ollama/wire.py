@@ -47,7 +47,7 @@ _ERRORS: Final = {
 
 
 class _OllamaWriter(ReplyWriter):
-    STOPS: ClassVar = {"end": "stop", "tool": "stop", "max_tokens": "length", "refusal": "stop"}
+    STOPS: ClassVar = {"end": "stop", "tool": "stop", "max_tokens": "length", "refusal": "stop", "filter": "stop"}
 
     def whole(self) -> bytes:
         said: dict[str, Any] = {}

@@ -27,7 +27,13 @@ _Delta = tuple[dict[str, Any], Frame]
 
 
 class _ChatWriter(ReplyWriter):
-    STOPS: ClassVar = {"end": "stop", "tool": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
+    STOPS: ClassVar = {
+        "end": "stop",
+        "tool": "tool_calls",
+        "max_tokens": "length",
+        "refusal": "content_filter",
+        "filter": "content_filter",
+    }
 
     def whole(self) -> bytes:
         choices = [

@@ -86,7 +86,8 @@ class _RealtimeWriter(ReplyWriter):
         return "incomplete" if self._reason() else "completed"
 
     def _reason(self) -> str:
-        return {"max_tokens": "max_output_tokens", "refusal": "content_filter"}.get(self.reply.stop_reason, "")
+        filtered = {"refusal": "content_filter", "filter": "content_filter"}
+        return {"max_tokens": "max_output_tokens", **filtered}.get(self.reply.stop_reason, "")
 
     def _response(self, status: str, items: list[dict[str, Any]]) -> dict[str, Any]:
         details = {"type": status, "reason": self._reason()} if status == "incomplete" else None

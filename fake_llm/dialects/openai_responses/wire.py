@@ -118,7 +118,7 @@ class _ResponsesWriter(ReplyWriter):
     def _unfinished(self) -> str:
         if self.reply.stop_reason == "refusal" and not self.items:
             return "content_filter"
-        return "max_output_tokens" if self.reply.stop_reason == "max_tokens" else ""
+        return {"max_tokens": "max_output_tokens", "filter": "content_filter"}.get(self.reply.stop_reason, "")
 
     def _usage(self) -> dict[str, Any]:
         return {

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Item, Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Item, Reply, Stop, Text, ToolCall
 from wedgehog.fake_llm.usage import arguments, cut
 from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.parameters import FaultError, Seconds
@@ -193,6 +193,7 @@ class MaxTokens(ReplyFault):
     ones are lost. At least one character is always lost.
     """
 
+    stop: ClassVar[Stop] = "max_tokens"
     chars: Annotated[int, Field(ge=0, examples=[20, 0, 5])] = 20
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
@@ -201,8 +202,20 @@ class MaxTokens(ReplyFault):
             return answer
         at = next((i for i, item in enumerate(answer.items) if isinstance(item, ToolCall)), None)
         if at is None:
-            return replace(answer, items=_cut_text(answer.items, self.chars), stop="max_tokens")
-        return replace(answer, items=_cut_call(answer.items, at, self.chars, context.lead), stop="max_tokens")
+            return replace(answer, items=_cut_text(answer.items, self.chars), stop=self.stop)
+        return replace(answer, items=_cut_call(answer.items, at, self.chars, context.lead), stop=self.stop)
+
+
+@fault("content_filter", family="reply")
+class ContentFilter(MaxTokens):
+    """A filter of the provider stops the reply after `chars` characters, with a stop reason of its own; it is paid.
+
+    What has come is cut as by `max_tokens`, and the reason is `content_filter`, on Anthropic's wire `refusal`, and on
+    `gemini` `SAFETY`. Ollama has none.
+    """
+
+    stop: ClassVar[Stop] = "filter"
+    needs = ("filters",)
 
 
 def _cut_call(items: tuple[Item, ...], at: int, chars: int, lead: str) -> tuple[Item, ...]:

@@ -1,11 +1,13 @@
 """Requests for the model, and the replies to them."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from wedgehog.harness.record.events.base import Event
 
 ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
+CUT_STOPS: Final = ("max_tokens", "filter")
+"""Stop reasons of a reply that came whole and lacks its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ class ReplyEnded(Event):
     call: int
     how: ReplyEnding
     stop: str
-    """The stop reason of the whole reply: end, tool, max_tokens or error."""
+    """The stop reason of the whole reply: end, tool, max_tokens, filter or error."""
     output_tokens: int
     """Generated, so billed."""
     tokens_delivered: int

@@ -24,9 +24,9 @@ def _counts(given: dict[str, Any], limits: dict[str, Any], *, until_certain: boo
     ("given", "limit", "rounds"), [({}, 20, 250), ({}, STATED, 400), ({"tool_rounds": 60}, 9, 300)]
 )
 def test_an_ordinary_run_stops_only_endless_rounds(given: dict[str, Any], limit: Any, rounds: int):
-    """Its counts are the report; five times the greatest bound is endless."""
+    """Its counts are the report; five times the greatest bound is endless, and so are 2,000 paid calls of one step."""
     limits = {"tool_rounds": limit, "calls_per_turn": 4}
-    assert _counts({"tool_round_bound": given}, limits, until_certain=False) == CountBounds(rounds, None, None)
+    assert _counts({"tool_round_bound": given}, limits, until_certain=False) == CountBounds(rounds, 2_000, None)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_an_ordinary_run_stops_only_endless_rounds(given: dict[str, Any], limit:
         (
             {"paid_call_bound": "off: x", "tool_round_bound": "off: x"},
             {"calls_per_turn": 4},
-            CountBounds(250, None, None),
+            CountBounds(250, 2_000, None),
         ),
     ],
 )
