@@ -325,7 +325,7 @@ def test_a_timer_over_the_whole_reply_is_red_at_level_strict_where_a_reply_takes
 
 
 SERVED = """\
-name: {bugs}-service
+name: {name}-service
 wire: anthropic
 http:
   start: ["{{python}}", {agent}, "{bugs}", "{{llm_url}}", "{{session_dir}}", "{{port}}"]
@@ -340,16 +340,8 @@ recover_s: 0
 
 def test_a_front_end_that_goes_away_must_not_leave_an_open_call_or_a_busy_session(wedgehog: Any, tmp_path: Path):
     """The service stops its turn; what it has stored by then is closed before the next message, or is refused."""
-    words = []
-    for bugs in ("none", "no-repair", "stays-busy"):
-        agent = Path(__file__).with_name("plantable_service.py")
-        (tmp_path / f"{bugs}.yaml").write_text(SERVED.format(bugs=bugs, agent=agent))
-        words += ["--agent", f"{bugs}.yaml"]
     away = ("front-end-goes-away-in-mid-tool", "front-end-goes-away-in-mid-reply")
-    wedgehog("run", *away, *words, "--network", "embedded")
-    rows = pd.read_csv(tmp_path / "runs" / "latest" / "summary.csv", keep_default_na=False)
-    found = {(row.scenario, row.agent): row.violated for row in rows.itertuples()}
-    assert found == {
+    assert _served(wedgehog, tmp_path, away, ("none", "no-repair", "stays-busy")) == {
         (away[0], "none-service"): "",
         (away[1], "none-service"): "",
         (away[0], "no-repair-service"): "session_recovers;tool_call_pairing",
@@ -357,6 +349,30 @@ def test_a_front_end_that_goes_away_must_not_leave_an_open_call_or_a_busy_sessio
         (away[0], "stays-busy-service"): "session_recovers",
         (away[1], "stays-busy-service"): "session_recovers",
     }
+
+
+def test_a_message_that_waits_for_a_turn_that_fails_must_not_be_lost(wedgehog: Any, tmp_path: Path):
+    """The service plays one message at a time; with the bug it answers what has waited with nothing."""
+    waits, sound, bug = "second-message-while-it-stalls", "hasty,tries-twice", "hasty,tries-twice,drops-what-waits"
+    found = _served(wedgehog, tmp_path, [waits], [sound, bug])
+    assert found == {
+        (waits, "hasty-tries-twice-service"): "",
+        (waits, "hasty-tries-twice-drops-what-waits-service"): "error_surfaced",
+    }
+
+
+def _served(
+    wedgehog: Any, folder: Path, scenarios: Iterable[str], planted: Iterable[str]
+) -> dict[tuple[str, str], str]:
+    """What is violated by services with these bugs."""
+    words = []
+    for bugs in planted:
+        agent, name = Path(__file__).with_name("plantable_service.py"), bugs.replace(",", "-")
+        (folder / f"{name}.yaml").write_text(SERVED.format(name=name, bugs=bugs, agent=agent))
+        words += ["--agent", f"{name}.yaml"]
+    wedgehog("run", *scenarios, *words, "--network", "embedded")
+    rows = pd.read_csv(folder / "runs" / "latest" / "summary.csv", keep_default_na=False)
+    return {(row.scenario, row.agent): row.violated for row in rows.itertuples()}
 
 
 def _safe(found: Found, scenario: str, agent: str) -> tuple[str, set[str]]:

@@ -107,6 +107,14 @@ def test_max_tokens_never_leaves_a_whole_argument(chars):
         json.loads(call.raw_args)
 
 
+def test_a_filter_cuts_where_a_token_limit_does_and_gives_another_reason():
+    """Half a sentence or half a call; a refused request stays refused."""
+    assert harmed({"content_filter": 3}, Reply((Text("Hello "),))) == Reply((Text("Hel"),), stop="filter")
+    cut = harmed({"content_filter": 5}, Reply((LOOK, LIST)))
+    assert cut == Reply((LOOK, replace(LIST, raw_args='{"com')), stop="filter")
+    assert harmed("content_filter", Failure(500)) == Failure(500)
+
+
 def test_max_tokens_cuts_the_text_where_there_is_no_call():
     """Characters are counted across text items."""
     two = Reply((Text("Hello "), Text("world")))

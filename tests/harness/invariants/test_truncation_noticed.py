@@ -24,6 +24,28 @@ def test_a_text_stopped_at_max_tokens_fails_alike():
     assert check("truncation_noticed", tell.end(CUT_TEXT).seal()).status == "fail"
 
 
+@pytest.mark.parametrize(
+    "note",
+    ["", "(The reply was filtered.)", "[blocked for safety reasons]", "The model refused to go on.", "(cut off)"],
+)
+def test_a_text_that_a_filter_has_cut_fails_unless_its_user_reads_that(note: str):
+    """Many words are clear enough beside it."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), CUT_TEXT, stop="filter")
+    shown = f"{CUT_TEXT} {note}"
+    assert check("truncation_noticed", tell.end(shown).seal()).status == ("pass" if note else "fail")
+
+
+def test_words_of_a_filter_are_no_error_where_none_has_cut_a_reply():
+    """The same words may be part of an answer, or of an apology after another failure."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    history = tell.end("I have blocked out some time for you.").seal()
+    assert check("error_surfaced", history).status == "fail"
+
+
 def test_a_client_that_raises_on_a_truncated_stream_passes_whatever_it_had_shown():
     """The user saw half a text, and the error."""
     tell = HistoryBuilder()
