@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from wedgehog.harness.invariants.background_subagents import in_the_background
+from wedgehog.harness.invariants.background_subagents import BackgroundSubagent, in_the_background
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import next_message, requests
@@ -30,7 +30,8 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Iterator[Ve
 
 
 def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict:
-    calls = _calls_after(history, turn, stop)
+    apart = () if _ended_its_process(history, turn) else tuple(in_the_background(history))
+    calls = _calls_after(history, turn, stop, apart)
     allowed_s = history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
     late = [call for call in calls if call.at_s > stop.at_s + allowed_s]
     says = f"{turn}: {_came(calls)} after the {'abort' if turn.aborted else 'hang-up'}"
@@ -42,7 +43,14 @@ def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict
         says = f"{says}, {len(late)} of them more than {allowed_s:.1f} s after it, the last {last_s:.1f} s after it"
         span = {"over_s": last_s - allowed_s, "since_s": stop.at_s, "until_s": until_s}
         return too_late(history, says, (stop, *requests(late)), **span)
-    return passed(f"{says}, none more than {allowed_s:.1f} s after it" if calls else says)
+    says = f"{says}, none more than {allowed_s:.1f} s after it" if calls else says
+    return passed(f"{says}{_beside(apart, stop)}")
+
+
+def _beside(apart: Sequence[BackgroundSubagent], stop: Event) -> str:
+    """What its subagents in the background did after the stop, which may leave them alone."""
+    names = [it.name for it in apart if it.calls[0].arrived.id < stop.id < it.last.arrived.id]
+    return f"; {', '.join(names)} went on in the background" if names else ""
 
 
 def _held_up(history: History, stop: Event) -> FaultFired | None:
@@ -58,18 +66,17 @@ def _came(calls: Sequence[Call]) -> str:
     return f"{len(calls)} {noun} ({sum(call.paid for call in calls)} paid) came"
 
 
-def _calls_after(history: History, turn: Turn, stop: Event) -> list[Call]:
+def _calls_after(history: History, turn: Turn, stop: Event, apart: Sequence[BackgroundSubagent]) -> list[Call]:
     """The requests after a stop; after the next message only those that still belong to the stopped turn.
 
     So does a subagent that it had begun, and that goes on without having begun anew, until a tool call of a later turn
-    may have given it more work.
+    may have given it more work. What is `apart` does not, nor does a request that tells of its end.
     """
     until = next_message(history, stop)
     again = _next_tool_call(history, turn, until)
     beside = {other.number for other in history.beside(turn)}
     begun = {call.arrived.side for call in turn.calls if call.arrived.side and call.arrived.id < stop.id}
     anew = {call.arrived.side for call in history.calls if call.arrived.id > until and call.arrived.step == 1}
-    apart = () if _ended_its_process(history, turn) else tuple(in_the_background(history))
     return [
         call
         for call in history.calls

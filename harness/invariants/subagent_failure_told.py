@@ -9,6 +9,7 @@ from wedgehog.fake_llm.script.side_conversations import SUBAGENT
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, main_calls_of, tool_uses_of
 from wedgehog.harness.invariants.side_call_bound import SideCalls, side_calls
+from wedgehog.harness.record.build_views import SEEN_LATE_S
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived, ToolResult
 from wedgehog.harness.record.history import History
@@ -87,10 +88,18 @@ def silent_subagents(history: History, turn: Turn) -> Iterator[SilentSubagent]:
 
 
 def _between(history: History, asked: Call, following: RequestArrived) -> list[SideCalls]:
-    """The subagents all of whose calls came between a reply and the next main request."""
+    """The subagents that began and ended between a reply and the next main request: the parent waited for them."""
     first = asked.ended.id if asked.ended is not None else 0
     sides = (side for side in side_calls(history) if side.kind == SUBAGENT)
-    return [side for side in sides if all(first < it.arrived.id < following.id for it in side.calls)]
+    inside = (side for side in sides if all(first < it.arrived.id < following.id for it in side.calls))
+    return [side for side in inside if _is_over(side.calls[-1], following)]
+
+
+def _is_over(last: Call, following: RequestArrived) -> bool:
+    """Whether the last call of a subagent had failed, or was answered, before this request."""
+    if last.failed_at_s is not None:
+        return last.failed_at_s <= following.at_s + (SEEN_LATE_S if last.hung_up else 0)
+    return last.ended is None or last.ended.id < following.id
 
 
 def _is_silent(last: Call) -> bool:

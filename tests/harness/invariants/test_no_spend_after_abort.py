@@ -60,7 +60,9 @@ def test_a_subagent_in_the_background_is_stopped_with_its_process(exit_code: int
     tell.reply(last, "It is empty.")
     if exit_code is None:
         tell.reply(tell.ask(2, turn=1, quotes=[last]), "I have heard of it.")
-    assert check("no_spend_after_abort", tell.seal()).status == status
+    found = check("no_spend_after_abort", tell.seal())
+    assert found.status == status
+    assert found.says.endswith("after the abort; subagent 1 went on in the background") is (status == "pass")
 
 
 def test_requests_after_the_next_message_are_that_messages():

@@ -57,3 +57,15 @@ def test_a_model_that_says_nothing_to_a_subagent_is_judged_at_level_strict():
 def test_words_and_other_tools_are_not_judged(words: str | None, name: str):
     """Words of a subagent are judged elsewhere, and a judge beside a tool is no result of it."""
     assert _judged(words, name) == ("nothing", "nothing")
+
+
+def test_a_subagent_that_still_waits_when_its_parent_goes_on_has_not_failed():
+    """It works in the background, and is given up later."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="spawn_agent")
+    call = tell.ask(1, side="subagent 1", background="subagent")
+    tell.reply(tell.ask(2, results=[result(token, chars=70, printed=False, signs=())]), f"Done {tell.nonce}")
+    tell.stall(call)
+    history = tell.end().seal()
+    assert {check(name, history).status for name in ("subagent_failure_told", "failure_told")} == {"nothing"}
