@@ -167,9 +167,9 @@ class Positions:
         return Traces(turn, asked, results, fits, compacts, under_way=self.is_open(turn))
 
     def read(self, conversation: Conversation) -> Conversation:
-        """The request with the results of tools that stand in its text."""
+        """The request with the results of tools that stand in its text; that of a fork without its parent's part."""
         if self.in_text is None:
-            return conversation
+            return self.sides.unforked(conversation)
         return self.in_text.read(conversation, self.full, self._is_of_user)
 
     def _is_of_user(self, message: Message) -> bool:

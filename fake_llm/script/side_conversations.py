@@ -19,6 +19,7 @@ from itertools import takewhile
 from typing import Final
 
 from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.script.forks import Forks
 from wedgehog.fake_llm.value import value
 
 SUBAGENT: Final = "subagent"
@@ -175,6 +176,9 @@ class SideConversations:
     _declared: dict[tuple[str, str], SideConversation] = field(default_factory=dict)
     _with_tools: set[str] = field(default_factory=set)
     """The names of declared conversations, and the prompts of subagents, whose requests offer tools."""
+    _forks: Forks = field(default_factory=Forks)
+    _begun_by: set[str] = field(default_factory=set)
+    """The marks of the calls whose subagent has asked."""
     _count: Counter[str] = field(default_factory=Counter)
     _attempts: Counter[tuple[SideConversation, int]] = field(default_factory=Counter)
 
@@ -212,20 +216,24 @@ class SideConversations:
 
     # ---- what a request is
 
+    def unforked(self, conversation: Conversation) -> Conversation:
+        """A subagent's request without the parent's conversation, if it began as a copy of that."""
+        return self._forks.own_part(conversation, self._marks_in, self._begun_by) if self._prompts else conversation
+
     def find(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
         """The side conversation that a request belongs to; None: to the main one, or it is another background call."""
         opening = _opening(conversation)
         if opening not in self._known and opening not in self._openings:
             name = self._name(conversation, traces, opening[1].lower())
             if name:
-                self._known[opening] = self._begun(name, self._turn_of_mark(opening[1].lower()) or traces.turn)
+                self._known[opening] = self._begun(name, opening[1], traces.turn)
         return self._known.get(opening)
 
     def named(self, name: str, conversation: Conversation, turn: int) -> SideConversation | None:
         """The declared conversation of this name and opening; None if the request only tells of it."""
         opening = name, root_of(conversation)
         if opening not in self._declared and not self._tells_of([name], conversation):
-            self._declared[opening] = self._begun(name, self._turn_of_mark(opening[1].lower()) or turn)
+            self._declared[opening] = self._begun(name, opening[1], turn)
         return self._declared.get(opening)
 
     def _tells_of(self, opened: Sequence[str], conversation: Conversation) -> bool:
@@ -238,7 +246,11 @@ class SideConversations:
             return False
         return not self._with_tools.isdisjoint(opened)
 
-    def _begun(self, name: str, turn: int) -> SideConversation:
+    def _begun(self, name: str, root: str, turn: int) -> SideConversation:
+        """A new one; it belongs to the turn of the scripted call that gave it its prompt, else to this turn."""
+        marks = self._marks_in(root.lower())
+        self._begun_by.update(marks)
+        turn = next((of for of, texts in self._prompts.values() if texts[0] in marks), turn)
         self._count[name] += 1
         return SideConversation(name, self._count[name], turn, self._count.total())
 
@@ -277,10 +289,6 @@ class SideConversations:
     def _marks_in(self, root: str) -> list[str]:
         """The marks of scripted calls, answered or not, that an opening holds: it works beside the conversation."""
         return [texts[0] for _, texts in self._prompts.values() if texts[0] in root]
-
-    def _turn_of_mark(self, root: str) -> int:
-        """The turn of the scripted call that gave this opening its prompt; 0 if there is none."""
-        return next((turn for turn, texts in self._prompts.values() if texts[0] in root), 0)
 
     def _prompts_of(self, turn: int) -> list[str]:
         """Texts in the arguments of this turn's tool calls that have no result yet."""

@@ -179,6 +179,28 @@ def test_a_subagent_that_works_in_the_background_begins_after_the_result_of_its_
     assert (str(place.side), place.turn, place.step) == ("subagent 1", 1, 1)
 
 
+def test_a_fork_is_a_subagent_that_begins_with_a_copy_of_the_conversation(positions: Positions):
+    """It is known by the prompt behind the copy; a message that reports the launch makes no fork."""
+    mark = f"{SALT}1x1x1a0"
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"prompt": f"{mark} {PROMPT}"})
+    launched = returned(1, "Launched.")
+    fork = [MAIN, *launched, user(f"You are a forked worker. {mark} {PROMPT}"), Message("assistant", "Understood.")]
+    first = positions.place(talk(*fork, user("Begin.")))
+    assert (str(first.side), first.step, first.attempt) == ("subagent 1", 1, 1)
+    second = positions.place(talk(*fork, user("Begin."), *returned(9)))
+    assert (str(second.side), second.step) == ("subagent 1", 2)
+    main = positions.place(talk(MAIN, *launched))
+    assert (main.side, main.step, main.attempt) == (None, 2, 1)
+    told = user(f"You are told that the task '{mark} {PROMPT}' has ended.")
+    assert positions.place(talk(MAIN, *launched, Message("assistant", "It works."), told)).side is None
+
+
+def test_a_report_of_a_launch_makes_no_fork(positions: Positions):
+    mark = f"{SALT}1x1x1a0"
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"prompt": f"{mark} {PROMPT}"})
+    assert positions.place(talk(MAIN, *returned(1), user(f"Launched: {mark} {PROMPT}"))).side is None
+
+
 def test_a_summary_that_quotes_a_prompt_is_no_subagent(positions: Positions):
     """It quotes the message of the user, too."""
     positions.sides.offered(f"{SALT}1x1x1", 1, {"prompt": f"{SALT}1x1x1a0 {PROMPT}"})
