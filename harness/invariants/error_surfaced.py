@@ -27,7 +27,7 @@ def error_surfaced(history: History) -> Iterator[Verdict]:
             if history.run.carries_nonces:
                 yield fail(says, evidence)
             else:
-                yield inconclusive(f"{says}; its answers never carry the model's words", evidence)
+                yield inconclusive(f"{says}; in its control run not each answer carried the model's words", evidence)
         elif outcome.seen:
             remark = f"{turn}: {outcome.remark}" if outcome.kind == "surfaced" and outcome.remark else ""
             shown = f" in an error that its user sees: {outcome.how}" if outcome.kind == "surfaced" else ""

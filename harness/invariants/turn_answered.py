@@ -1,6 +1,6 @@
 """A message is answered in spite of the fault."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
@@ -9,7 +9,7 @@ from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, went_wrong
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
-from wedgehog.harness.record.views import Turn
+from wedgehog.harness.record.views import Call, Turn
 
 AUXILIARY = ("title", "summary", "compact", "memory")
 """Purposes of background calls without which every agent can answer."""
@@ -21,8 +21,8 @@ def turn_answered(history: History, *, plan_errors: bool = False) -> Iterator[Ve
 
     `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer;
     nor does one that ends in an error after the agent got a signal. With `plan_errors` an error is enough where a
-    plan, a route or a check failed before the turn's first request of the conversation: an agent may refuse what it
-    could not check.
+    plan, a route or a check failed before the turn's first request of the conversation, or beside it: an agent may
+    refuse what it could not check.
 
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx.
     Limit the attempts.
@@ -31,9 +31,18 @@ def turn_answered(history: History, *, plan_errors: bool = False) -> Iterator[Ve
 
 
 def _failed_in_its_plan(turn: Turn) -> bool:
-    """Whether the turn came no further than a plan, a route or a check, which failed."""
+    """Whether the turn came no further than a plan, a route or a check, which failed, or its check beside it failed."""
     purposes = {call.arrived.background for call in turn.calls}
-    return not turn.main_calls and purposes.isdisjoint(AUXILIARY) and any(map(went_wrong, turn.calls))
+    wrong = [call for call in turn.calls if went_wrong(call)]
+    if not wrong or not purposes.isdisjoint(AUXILIARY):
+        return False
+    return not turn.main_calls or (len(turn.main_calls) == 1 and _beside(turn.main_calls[0], wrong))
+
+
+def _beside(first: Call, wrong: Sequence[Call]) -> bool:
+    """Whether only calls beside the turn's first request went wrong: a check that runs at the same time."""
+    ended = first.ended.id if first.ended is not None else 0
+    return first not in wrong and wrong[0].arrived.id < ended and first.arrived.id < wrong[-1].arrived.id
 
 
 def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = False) -> Iterator[Verdict]:
@@ -53,7 +62,7 @@ def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = Fal
         elif ours := refused_by_us(turn.calls):
             yield inconclusive(f"{turn}: our validator refused a request, and not for tool call pairing", ours.evidence)
         elif not history.run.carries_nonces:
-            yield inconclusive(f"{turn}: its answers never carry the model's words", ends(turn))
+            yield inconclusive(f"{turn}: in its control run not each answer carried the model's words", ends(turn))
         else:
             lost = requests(call for call in turn.main_calls if not call.intact)
             yield unless_timed_out(history, turn, f"{turn} was not answered: {outcome.how}", (*lost, *ends(turn)))

@@ -79,6 +79,8 @@ class ControlFacts:
     """Lines that sound like an error, which it prints without any fault too."""
     no_tool_turn: str = ""
     """Why its tool turn shows no result of a tool; empty if it does, or if there was none."""
+    later_hidden: bool = False
+    """Whether a later message ended with other words than the model's answer, though nothing had failed."""
     exit_s: float = 0.0
     """From the last reply, and from the output of the answer if that is known, to the end of the turn, at most."""
     results_in_text: bool = False
@@ -163,6 +165,7 @@ def read_control(
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),
         no_tool_turn=_no_tool_turn(history),
+        later_hidden=any(outcome_of(turn, history).kind == "hidden" for turn in history.turns[1:]),
         results_in_text=_in_text(history),
         exit_s=max(turn.exit_s for turn in history.turns),
         working_tools=tuple(_working_tools(history)),

@@ -95,7 +95,7 @@ class Job:
             error_patterns=self.agent.errors,
             error_at_path=self.agent.error_at_path,
             usual=tuple(sorted(control.usual)) if control else (),
-            carries_nonces=control is None or control.passed,
+            carries_nonces=control is None or (control.passed and not control.later_hidden),
             resumes=bool(control and control.resumes) or self.agent.says_it_resumes,
             usual_refusals=tuple(sorted(control.refusals)) if control else (),
             start_up_s=control.start_up_s if control else 0.0,

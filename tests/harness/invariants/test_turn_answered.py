@@ -73,6 +73,20 @@ def test_a_call_that_was_answered_whole_is_no_evidence_of_an_unanswered_turn():
     assert verdict.status == "fail" and second in verdict.evidence and first not in verdict.evidence
 
 
+@pytest.mark.parametrize(("purpose", "status"), [("other", "pass"), ("title", "fail")])
+def test_a_check_may_run_beside_the_first_request(purpose: str, status: str):
+    """It is tried again while the reply of the conversation has long come; without it the agent does not answer."""
+    tell = HistoryBuilder()
+    tell.message()
+    check_call = tell.ask(1, background=purpose)
+    main = tell.ask(1)
+    tell.refuse(check_call, 500)
+    tell.reply(main, f"Done {tell.nonce}")
+    tell.refuse(tell.ask(1, background=purpose), 500)
+    failed = tell.fails("Error: the message could not be checked").seal()
+    assert check("turn_answered", failed, plan_errors=True).status == status
+
+
 @pytest.mark.parametrize(
     ("purpose", "enough", "main", "status"),
     [

@@ -67,6 +67,17 @@ def test_what_it_shows_is_read_from_the_call_that_was_answered():
     assert facts.start_up_s == pytest.approx(0.01)
 
 
+@pytest.mark.parametrize(("says", "hidden"), [("", False), ("I have heard of it.", True)])
+def test_an_agent_whose_later_answer_is_not_the_models_is_known(says: str, hidden: bool):
+    """It has the model put the message in other words first, and asks with these: nothing there can be judged."""
+    tell = HistoryBuilder()
+    for turn in (1, 2):
+        tell.message()
+        tell.answer_step(1)
+        tell.end(says) if says and turn == 2 else tell.end()
+    assert read(tell.seal()).later_hidden is hidden
+
+
 def test_the_usual_start_is_that_of_the_slowest_message():
     """An agent may read a long history before its first request: that is no delay by a fault."""
     tell = HistoryBuilder()
