@@ -216,6 +216,9 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     yield from _unsaid(history, scenario)
     yield from _unmet(history)
     yield from _unasked(history, scenario)
+    if scenario.delegates and not any(call.arrived.side for call in history.calls):
+        said = "no subagent asked the model, so what the scenario is about was not played"
+        yield inconclusive(said).named("subagents")
 
 
 def _limited(history: History) -> Iterator[Verdict]:

@@ -44,6 +44,11 @@ class Scenario(ScenarioKeys):
         return tuple(call for call in calls if call.name == SUBAGENT_TOOL)
 
     @property
+    def delegates(self) -> bool:
+        """Whether the script gives work to a subagent."""
+        return bool(self._subagents)
+
+    @property
     def calls_at_once(self) -> int:
         """The most tool calls in one reply of the main conversation."""
         replies = [reply for turn in self.turns for reply in turn.replies]

@@ -725,3 +725,18 @@ def test_a_second_message_that_came_too_late_to_meet_the_first_proves_nothing(hi
     judgement = judged(history, turns=turns)
     assert judgement.verdict == verdict, judgement.says
     assert ("turn 2 did not meet turn 1" in judgement.says) is (verdict == "inconclusive")
+
+
+@pytest.mark.parametrize(("asks", "verdict"), [(True, "pass"), (False, "inconclusive")])
+def test_where_no_subagent_asked_the_model_a_story_of_subagents_proves_nothing(asks: bool, verdict: str):
+    """Its tool may have failed at once: the main conversation went well, and no subagent ever ran."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    if asks:
+        tell.reply(tell.ask(side="reader 1"), "It is empty.")
+    tell.answer_step(2)
+    turns = [{"user": "a", "model": [[{"tool": "subagent", "args": {"prompt": "Read the file."}}], {"text": "x"}]}]
+    judgement = judged(tell.end().seal(), turns=turns)
+    assert judgement.verdict == verdict, judgement.says
+    assert ("no subagent asked the model" in judgement.says) is not asks
