@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import main_calls_of, over, requests
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, Frozen
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.verdict import Verdict, passed
 from wedgehog.harness.record.views import Call
 
 
@@ -16,7 +17,8 @@ def asked_once(history: History) -> Iterator[Verdict]:
 
     Each copy is paid, and the second reply may differ: the user gets two answers, or a tool runs twice. Judged on
     replies with words or a tool call that no fault struck, in turns that nothing stopped. A reply that comes while the
-    agent is frozen counts as struck. An agent that asks for several replies on purpose, to choose one, is red here.
+    agent is frozen counts as struck, and on a busy machine a timer of the agent may be the cause. An agent that asks
+    for several replies on purpose, to choose one, is red here.
 
     Fix: Look for two subscribers of one event, two results that each start the model, or a call that is made once to
     look at it and once to stream it. Keep the reply that has come, and use it.
@@ -30,7 +32,8 @@ def asked_once(history: History) -> Iterator[Verdict]:
         if again is not None:
             first, second = again
             says = f"request {second.number} is the same as request {first.number}, whose reply had come whole"
-            yield fail(f"{turn}: {says}", requests(again))
+            since_s = turn.stimulus.at_s if turn.stimulus is not None else first.at_s
+            yield unless_slowed(history, f"{turn}: {says}", requests(again), since_s, second.at_s)
         elif usable:
             yield passed(because=f"{turn}: each usable reply was asked for once")
 

@@ -6,6 +6,7 @@ import pytest
 
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.invariants import check, known
+from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import SessionSaved
 from wedgehog.harness.testing import HistoryBuilder
@@ -455,6 +456,18 @@ def test_words_whose_stream_broke_off_behind_them_may_end_in_either_exit_code(co
     tell.cut(tell.ask(1), "A hedgehog.")
     tell.end(exit_code=code, stderr="[the connection broke: what you read may be incomplete]")
     assert check("exit_code_tells", tell.seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("waited_s", "status"), [(0.1, "fail"), (3.0, "inconclusive")])
+def test_a_reply_that_came_late_on_a_busy_machine_may_be_asked_for_again(waited_s: float, status: str):
+    """The agent's own timer had fired when the harness began to reply."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.wait(6.0)
+    tell.add(CpuWaitSeen(turn=1, waits=(CpuWait(0.0, 6.0, waited_s, 0.0, 0.0),)))
+    tell.reply(tell.ask(1), "A hedgehog.")
+    tell.reply(tell.ask(1), f"A hedgehog. {tell.nonce}")
+    assert check("asked_once", tell.end().seal()).status == status
 
 
 @pytest.mark.parametrize(("frozen", "status"), [(True, "pass"), (False, "fail")])
