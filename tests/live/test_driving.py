@@ -74,7 +74,7 @@ def test_each_bug_has_its_name(wedgehog: Any, program: Any, tmp_path: Path):
 def test_an_agent_that_dies_each_time_is_not_started_without_an_end(wedgehog: Any, program: Any, tmp_path: Path):
     """Each start is a paid request."""
     found = played(wedgehog, tmp_path, [program("starts-it-for-ever")], STORIES[2])
-    assert "paid_call_bound" in found[STORIES[2], "starts-it-for-ever"].split()
+    assert "paid_call_bound" in found[STORIES[2], "starts-it-for-ever"].split(";")
 
 
 def test_an_agent_that_asks_the_model_itself_has_no_worker(wedgehog: Any, program: Any, tmp_path: Path):

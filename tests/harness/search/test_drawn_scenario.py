@@ -14,6 +14,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.trigger import HOST
 from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import (
     NO_FAULT,
@@ -208,6 +209,16 @@ def test_shrinking_ends(data: st.DataObject, chosen: list[Cell]):
         document = smallest
     assert smallest is None
     assert len(document["turns"]) == 1 and len(document["faults"]) <= 1
+
+
+def test_a_turn_is_left_out_though_a_fault_on_the_tool_host_stays():
+    """The host keeps its tool, which no reply calls any more."""
+    killed = next(cell for cell in CELLS if cell.fault == "kill" and cell.link == HOST and cell.step == "compaction")
+    for seed in range(9):
+        document = Drawer(SeededChoices(str(seed)), WHOLE).scenario([killed], "drawn-1")
+        while (smallest := next(filter(_legal, smaller(document)), None)) is not None:
+            document = smallest
+        assert len(document["turns"]) == 1, seed
 
 
 def _legal(document: dict[str, Any]) -> bool:
