@@ -187,6 +187,11 @@ def _how_to_continue(agent: AgentSpec) -> str:
 
 def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     names = ", ".join(sorted(facts.tools)) or "none"
+    if not facts.shell and facts.at_times:
+        at_times = ", ".join(sorted(facts.at_times))
+        says = f"its requests offer {at_times} only for some messages (tools for the first one: {names}): scenarios"
+        yield CheckFinding(False, f"{says} with tools need them for every message, and are skipped", optional=True)
+        return
     if not facts.shell:
         hosted = CONTROL_TOOL in facts.working_tools
         if hosted:

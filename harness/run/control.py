@@ -49,6 +49,8 @@ class ControlFacts:
     shape: MainShape | None = None
     tools: frozenset[str] = frozenset()
     """Names of the tools that the main call advertises."""
+    at_times: frozenset[str] = frozenset()
+    """Names of the tools that it offers for a later message, and not for the first one."""
     shell: bool = False
     """Whether one of them takes a shell command."""
     delegates: bool = False
@@ -143,8 +145,11 @@ def read_control(
     if systems and shape.system not in systems:
         shape = replace(shape, system="")
     offered = shape.tools
-    for brought in (shapes[call.number] for call in later if call.arrived.results and call.number in shapes):
-        shape = shape.with_tools_of(brought)
+    needed = set() if offered else _answering_later(history)
+    brings = [call.number for call in later if call.arrived.results or call.number in needed]
+    brought = [shapes[number] for number in brings if number in shapes]
+    for other in brought:
+        shape = shape.with_tools_of(other)
     resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
     said = "\n".join(f"{ended.answer}\n{ended.error}" for ended in history.of(TurnEnded))
     return ControlFacts(
@@ -152,6 +157,7 @@ def read_control(
         start_up_s=start_up,
         shape=shape,
         tools=offered,
+        at_times=frozenset(name for other in brought for name in other.tools) - offered,
         shell=shell,
         streams=call.arrived.stream,
         websocket=call.arrived.websocket,
@@ -172,6 +178,12 @@ def read_control(
         worker=history.first(WorkerSeen) is not None,
         asks=frozenset(kind for event in history.of(PermissionAsked) for kind in event.offered),
     )
+
+
+def _answering_later(history: History) -> set[int]:
+    """The calls that end the answered turns after the first one."""
+    answered = (turn for turn in history.turns[1:] if outcome_of(turn, history).kind == "answered")
+    return {turn.main_calls[-1].number for turn in answered if turn.main_calls}
 
 
 def _main_calls_before(shape: MainShape, shapes: Mapping[int, MainShape]) -> int:

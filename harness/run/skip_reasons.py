@@ -45,7 +45,9 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
     absent = sorted(it for it in faulty if it.startswith(BACKEND) and it.removeprefix(BACKEND) not in spec.links)
     return {
         "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
-        "the agent did not offer our tool host's tools to the model in its control run": bool(scenario.tools)
+        f"the agent did not offer our tool host's tools to the model in its control run{_only_at_times(control)}": bool(
+            scenario.tools
+        )
         and not _has(control, CONTROL_TOOL),
         "the fault fires on MCP over HTTP, and the agent uses stdio": (HOST in faulty or "http_tools" in scenario.needs)
         and spec.tools != "http",
@@ -54,6 +56,11 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
         "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
         and not spec.uses_store,
     }
+
+
+def _only_at_times(control: ControlFacts) -> str:
+    """Tells of tools that come only with some messages: a scenario's messages may not bring them."""
+    return f" for its first message, and {', '.join(sorted(control.at_times))} only later" if control.at_times else ""
 
 
 def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
@@ -115,7 +122,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
     missing = sorted(name for name in scenario.tools_called - scenario.tools.keys() if not _has(control, name))
     reasons = {
         **_why_without_host(scenario, spec, control),
-        f"the agent advertises no tool {', '.join(missing)}": bool(missing),
+        f"the agent advertises no tool {', '.join(missing)}{_only_at_times(control)}": bool(missing),
         "the model writes its tool calls in text, and the fault changes tool calls of the wire (calls_in_text)": (
             bool(spec.calls_in_text) and ("calls" in needs or scenario.breaks_arguments)
         ),

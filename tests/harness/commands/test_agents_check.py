@@ -73,6 +73,17 @@ async def test_a_shell_tool_may_be_called_shell(tmp_path: Path):
     assert "a shell command was run and its result sent back (tools: shell)" in said
 
 
+NEEDS_ONE = 'if os.environ.get("NO_TOOL") else'
+
+
+async def test_tools_for_some_messages_only_are_no_background_calls(tmp_path: Path):
+    """And the author reads why scenarios with tools are skipped."""
+    found = await looked(tmp_path, AGENT.replace(NEEDS_ONE, 'if "command" not in message else'))
+    said = "\n".join(finding.says for finding in found)
+    assert "its requests offer bash only for some messages (tools for the first one: none)" in said
+    assert "background calls" not in said and "no tool that takes a shell command" not in said
+
+
 RUNS = "subprocess.run(command, shell=True, capture_output=True, text=True).stdout"
 
 

@@ -167,6 +167,29 @@ def test_main_calls_whose_tools_depend_on_the_message_are_known(brought: MainSha
     assert facts.tools == LOOKED_UP.tools
 
 
+NO_TOOLS = MainShape(system="s")
+
+
+@pytest.mark.parametrize(
+    ("second", "background"),
+    [(MainShape(frozenset({"bash"}), "s"), False), (MainShape(frozenset({"bash"}), "other"), True)],
+    ids=["the same agent", "another one"],
+)
+def test_a_call_that_offers_tools_for_its_message_only_is_a_main_call(second: MainShape, background: bool):
+    """The agent offers none for the first message. The call's words are the answer, and it has the same system text."""
+    tell = HistoryBuilder()
+    for _ in range(2):
+        tell.message()
+        tell.answer_step(1)
+        tell.end()
+    facts = read_control(tell.seal(), {1: NO_TOOLS, 2: second}, False, 1)
+    assert facts.background is background
+    assert (facts.tools, facts.at_times) == (frozenset(), {"bash"})
+    why = "the agent advertises no tool shell for its first message, and bash only later"
+    calls_it = scenario(turns=[{"user": "x", "model": [{"tool": "shell"}]}])
+    assert why_skipped(calls_it, agent(), facts) == why
+
+
 @pytest.mark.parametrize("after", [0, 1, 2])
 def test_it_is_counted_how_many_main_calls_come_before_the_first_background_call(after: int):
     """A title comes with the first answer, a summary of a long conversation later."""
