@@ -97,6 +97,11 @@ class ProcessFault(ActorFault):
         return False
 
     @property
+    def at_tool(self) -> bool:
+        """Whether it hits only the running command."""
+        return False
+
+    @property
     def needs(self) -> tuple[Need, ...]:
         """Processes of the agent that the harness may end."""
         if self.at_server:

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wedgehog.fake_llm.script.main_call import COMPACTING
-from wedgehog.fake_llm.script.roles import FETCH
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -13,9 +11,7 @@ from wedgehog.harness.invariants.overload import answered_late
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
-from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import Trouble
-from wedgehog.harness.record.events.service import PageAsked
 from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
@@ -24,12 +20,12 @@ from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
 from wedgehog.harness.record.views import Turn
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.fault_doubts import fault_doubts
+from wedgehog.harness.run.never_met import why_never_met
 from wedgehog.harness.run.remarks import remarks
 from wedgehog.harness.run.unplayed import unplayed
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import COMPACTION
 
 LIMITS = {
     "turn_s": "turn_deadline",
@@ -54,7 +50,7 @@ def judge(
     `briefly`: without remarks, among them what fails only at level `strict`: a twentieth of a search.
     """
     expect = scenario.expect.get(agent.name)
-    skipped = _not_compacted(history, scenario) or _not_sent(history, scenario) or _not_fetched(history, scenario)
+    skipped = why_never_met(history, scenario)
     asked = expect is None and (agent.level == "strict" or not briefly)
     strict = [*_strict(history, scenario, agent)] if asked else []
     counted = strict if agent.level == "strict" else []
@@ -82,31 +78,6 @@ def judge(
         remarks=() if briefly else _remarks(history, agent, verdicts, [] if counted else strict),
         report_number=scenario.report,
     )
-
-
-def _not_compacted(history: History, scenario: Scenario) -> str:
-    """Why a scenario about compaction does not apply, if the run shows that; empty if it does."""
-    harmed = any(words.at.on == COMPACTION for words in scenario.faults)
-    compacted = any(call.arrived.background in COMPACTING for call in history.calls)
-    if not harmed or compacted or not history.whole:
-        return ""
-    return "in this run the agent did not ask the model to compact the conversation"
-
-
-def _not_sent(history: History, scenario: Scenario) -> str:
-    """Why a fault on what only some agents send does not apply, if the run shows that; empty if it does."""
-    fired = {it.fault for it in history.of(FaultFired)}
-    faults = [it.fault for number, it in enumerate(scenario.faults) if number not in fired]
-    unmet = (it.unmet for it in faults if it.for_some)
-    return next(unmet, "") if history.whole else ""
-
-
-def _not_fetched(history: History, scenario: Scenario) -> str:
-    """Why a scenario about pages does not apply, if the run shows that; empty if it does."""
-    met = history.first(PageAsked) or history.first(FaultFired)  # a server that refuses all is asked for nothing
-    if FETCH not in scenario.tools_called or met is not None or not history.whole:
-        return ""
-    return "in this run the agent's tool asked our server for no page; it may refuse addresses on this machine"
 
 
 def _bounded(history: History, scenario: Scenario) -> Iterator[Verdict]:

@@ -15,7 +15,8 @@ class Kill(ProcessFault):
 
     The turn of a killed agent is over, and no answer is expected; the next message goes to the same session. `tear`
     removes half of the last line of the session file that was written last, as a crash does in the middle of a write.
-    A database, and a file that is replaced whole, stay as they are.
+    A database, and a file that is replaced whole, stay as they are. A `tool` is found by its command line: where one
+    shell reads all commands from its stdin, the scenario is skipped.
     """
 
     usual: ClassVar[int] = 4
@@ -35,6 +36,11 @@ class Kill(ProcessFault):
     def at_worker(self) -> bool:
         """Whether it hits the agent's worker."""
         return self.whom == "worker"
+
+    @property
+    def at_tool(self) -> bool:
+        """Whether it hits the running command."""
+        return self.whom == "tool"
 
     async def act(self, hands: Hands) -> None:
         """Send the signal."""
@@ -57,6 +63,11 @@ class Freeze(ProcessFault):
     def at_worker(self) -> bool:
         """Whether it hits the agent's worker."""
         return self.whom == "worker"
+
+    @property
+    def at_tool(self) -> bool:
+        """Whether it hits the running command."""
+        return self.whom == "tool"
 
     async def act(self, hands: Hands) -> None:
         """Stop them for a while."""

@@ -282,6 +282,22 @@ def test_a_locked_database_is_skipped_where_there_is_none():
     assert judged(well(HistoryBuilder()).seal(), faults=locks).skipped.startswith("the agent has no SQLite database")
 
 
+@pytest.mark.parametrize("do", [{"kill": {"whom": "tool"}}, {"freeze": {"whom": "tool", "for_s": 3}}])
+@pytest.mark.parametrize(("ran_s", "skipped"), [(None, False), (0.6, False), (3.0, True)])
+def test_a_command_that_runs_in_no_process_of_its_own_is_not_struck(do: Any, ran_s: float | None, skipped: bool):
+    """One shell reads all commands from its stdin. A command that never ran, or was over before, tells nothing."""
+    strikes = {"link": "agent", "at": {"turn": 1, "step": 1, "tool": 1, "when": "started", "after_s": 0.5}, "do": do}
+    turns = [{"user": "Go on.", "model": [{"tool": "shell", "args": {"command": "sleep 9"}}, {"text": "{nonce}"}]}]
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    ran = tell.runs(token, for_s=ran_s) if ran_s is not None else ToolResult(f"id-{token}", 20, True, token, False)
+    tell.answer_step(2, [ran])
+    found = judged(tell.end().seal(), faults=[strikes], turns=turns)
+    assert found.skipped.startswith("the running command cannot be struck alone") is skipped
+    assert skipped or found.verdict == "inconclusive"
+
+
 def test_a_fault_that_fired_leaves_the_verdict_to_the_invariants():
     """Proof is all that is asked."""
     assert judged(with_event(well(HistoryBuilder()).seal(), FIRED), **CUT).verdict == "pass"

@@ -1,0 +1,78 @@
+"""Why a scenario does not apply to an agent, if only its run shows that."""
+
+from wedgehog.fake_llm.script.main_call import COMPACTING
+from wedgehog.fake_llm.script.roles import FETCH
+from wedgehog.harness.faults.process_fault import ProcessFault
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import BeaconSeen, PageAsked
+from wedgehog.harness.record.history import History
+from wedgehog.harness.scenario.fault_plan import PlannedFault
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.trigger import COMPACTION, AtTool
+
+STILL_RUNS_S = 0.5
+"""A command that runs for so long after its fault was due was there to be struck."""
+
+
+def why_never_met(history: History, scenario: Scenario) -> str:
+    """Why what the scenario is about never came; empty if it did, or if the run does not show why."""
+    if not history.whole:
+        return ""
+    return (
+        _not_compacted(history, scenario)
+        or _not_sent(history, scenario)
+        or _not_fetched(history, scenario)
+        or _not_found(history, scenario)
+    )
+
+
+def _not_compacted(history: History, scenario: Scenario) -> str:
+    """Why a scenario about compaction does not apply, if the run shows that; empty if it does."""
+    harmed = any(words.at.on == COMPACTION for words in scenario.faults)
+    compacted = any(call.arrived.background in COMPACTING for call in history.calls)
+    if not harmed or compacted or not history.whole:
+        return ""
+    return "in this run the agent did not ask the model to compact the conversation"
+
+
+def _not_sent(history: History, scenario: Scenario) -> str:
+    """Why a fault on what only some agents send does not apply, if the run shows that; empty if it does."""
+    fired = {it.fault for it in history.of(FaultFired)}
+    faults = [it.fault for number, it in enumerate(scenario.faults) if number not in fired]
+    unmet = (it.unmet for it in faults if it.for_some)
+    return next(unmet, "") if history.whole else ""
+
+
+def _not_fetched(history: History, scenario: Scenario) -> str:
+    """Why a scenario about pages does not apply, if the run shows that; empty if it does."""
+    met = history.first(PageAsked) or history.first(FaultFired)  # a server that refuses all is asked for nothing
+    if FETCH not in scenario.tools_called or met is not None or not history.whole:
+        return ""
+    return "in this run the agent's tool asked our server for no page; it may refuse addresses on this machine"
+
+
+def _not_found(history: History, scenario: Scenario) -> str:
+    """Why a fault on a running command could not strike it, if that ran; empty if it did not run, or was struck."""
+    fired = {it.fault for it in history.of(FaultFired)}
+    plan = scenario.plan(history.run.time_scale)
+    faults = [it for number, it in enumerate(plan.faults) if number not in fired]
+    if not any(_ran_on(history, planned) for planned in faults):
+        return ""
+    return (
+        "the running command cannot be struck alone: no process is known that has it in its command line, "
+        "as where one shell reads all commands from its stdin"
+    )
+
+
+def _ran_on(history: History, planned: PlannedFault) -> bool:
+    """Whether a fault on a command was due while the command ran, and in its turn."""
+    at = planned.trigger
+    if not (isinstance(planned.fault, ProcessFault) and planned.fault.at_tool and isinstance(at, AtTool)):
+        return False
+    seen = [it for it in history.of(BeaconSeen) if it.token == f"{at.turn}.{at.step}.{at.tool}"]
+    started = next((it for it in seen if it.phase == "started"), None)
+    if started is None or at.when != "started":
+        return False
+    until_s = started.at_s + (at.after_s or 0.0) + STILL_RUNS_S
+    ends = [turn.end.at_s for turn in history.turns if turn.number == at.turn and turn.end is not None]
+    return min([*ends, *(it.at_s for it in seen if it.phase == "done")], default=0.0) >= until_s
