@@ -22,7 +22,7 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import Note, SessionKept, SessionPlanted
 from wedgehog.harness.record.events.turn import MAIN_SESSION, SessionSaved, StimulusGiven
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.workers import Peers, workers_below
+from wedgehog.harness.run.workers import Peers, askers_below, workers_below
 from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.sandbox.database_locks import SQLITE, is_database
 from wedgehog.harness.sandbox.process_info import tree_of
@@ -59,17 +59,17 @@ class AgentProcesses(ProcessTargets):
         if whom == "tool":
             yield from self._tool(token)
         if whom == "worker":
-            yield from self.workers(self._of(turn), next(self._tool(token), None))
+            tool = next(self._tool(token), None)
+            for pid in _leaders(self._of(turn)):
+                yield from workers_below(pid, self.peers, tool)
         for pid in _leaders(self._of(turn)) if whom in ("tree", "leader") else ():
             found = tree(pid)
             yield from found if whom == "tree" else [process for process in found if process.pid == pid]
 
-    def workers(
-        self, sessions: Iterable[Session] | None = None, tool: psutil.Process | None = None
-    ) -> Iterator[psutil.Process]:
-        """The live workers of these sessions (default: all), one of which runs `tool`."""
-        for pid in _leaders(self.sessions if sessions is None else sessions):
-            yield from workers_below(pid, self.peers, tool)
+    def askers(self) -> Iterator[psutil.Process]:
+        """The processes that ask the model for the agent's own ones."""
+        for pid in self.leaders:
+            yield from askers_below(pid, self.peers)
 
     def struck(self, number: signal.Signals, grace_s: float, turn: int) -> None:
         """Pass a signal to end the agent on to the session of a turn."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -13,7 +14,7 @@ from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.record.error_words import TRACE, causes, exception_in
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
-from wedgehog.harness.record.events.run import HostRefused, Trouble, WorkerSeen
+from wedgehog.harness.record.events.run import AskerSeen, HostRefused, Trouble
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.events.turn import HangSeen, PermissionAsked, StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
@@ -175,7 +176,7 @@ def read_control(
         results_in_text=_in_text(history),
         exit_s=max(turn.exit_s for turn in history.turns),
         working_tools=tuple(_working_tools(history)),
-        worker=history.first(WorkerSeen) is not None,
+        worker=_has_worker(history),
         asks=frozenset(kind for event in history.of(PermissionAsked) for kind in event.offered),
     )
 
@@ -184,6 +185,12 @@ def _answering_later(history: History) -> set[int]:
     """The calls that end the answered turns after the first one."""
     answered = (turn for turn in history.turns[1:] if outcome_of(turn, history).kind == "answered")
     return {turn.main_calls[-1].number for turn in answered if turn.main_calls}
+
+
+def _has_worker(history: History) -> bool:
+    """Whether one process below the agent's own asked the model more than once: a program such as curl asks once."""
+    seen = Counter(pid for event in history.of(AskerSeen) for pid in event.pids)
+    return any(count > 1 for count in seen.values())
 
 
 def _main_calls_before(shape: MainShape, shapes: Mapping[int, MainShape]) -> int:

@@ -26,7 +26,7 @@ from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.run import BadCertificateShown, HostRefused, LagSeen, Trouble, WorkerSeen
+from wedgehog.harness.record.events.run import AskerSeen, BadCertificateShown, HostRefused, LagSeen, Trouble
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
@@ -176,7 +176,7 @@ class _Run:
         )
         self.tokens = TokenEndpoint(self.injector.tokens.asked, self.injector.tokens.expires_in)
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered, self.tokens)
-        look = self.beacons.look if control or self.simulated else self._look_for_workers
+        look = self.beacons.look if control or self.simulated else self._look_for_askers
         self.recorder = Recorder(history, clock, self.replies, self.injector, store.keep_body, look)
         self.pipes = StdioServer(network, self.injector.pipes.resets, self.injector.pipes)
 
@@ -335,11 +335,11 @@ class _Run:
         self.history.add(seen)
         self.injector.beacon(trace.token, trace.phase)
 
-    def _look_for_workers(self) -> None:
-        """Look for beacons, and for a worker, which holds a connection now."""
+    def _look_for_askers(self) -> None:
+        """Look for beacons, and for the process that asks now, if it is not the agent's own one."""
         self.beacons.look()
-        if self.history.first(WorkerSeen) is None and (pids := tuple(it.pid for it in self.processes.workers())):
-            self.history.add(WorkerSeen(pids=pids))
+        if pids := tuple(it.pid for it in self.processes.askers()):
+            self.history.add(AskerSeen(pids=pids))
 
     def _bad_certificate(self, host: str, kind: str, *, accepted: bool) -> None:
         self.history.add_unless_sealed(BadCertificateShown(host=host, flaw=kind, accepted=accepted))

@@ -150,7 +150,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         and spec.kind in ("callable", "chat"),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
-        "the agent's own process asks the model: no process below it does, whose output it reads": "worker" in needs
+        "the agent has no worker: no program below its own process asks the model more than once": "worker" in needs
         and not control.worker,
         f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in FORMS["lines"],
         f"{spec.wire} has no chunks of chat completions": "chat_chunks" in needs and spec.wire not in FORMS["index"],

@@ -1,7 +1,8 @@
 """Finds an agent's worker: the process below the agent's own one that asks the model, and whose output the agent reads.
 
 So it is with a program that runs another agent as a command, speaks ACP with one, or keeps a server of one. A launcher
-that runs a program in its own place passes its own output on to it: both are one agent, and there is no worker.
+that runs a program in its own place passes its own output on to it: both are one agent, and there is no worker. Nor
+is a program that makes one request and ends, such as curl, one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,25 +19,37 @@ Peers = Callable[[Iterable[psutil.Process]], Sequence[Peer]]
 """The open connections of processes, with the links that they lead to."""
 
 
+def askers_below(leader: int, peers: Peers) -> list[psutil.Process]:
+    """The processes below an agent's own one that ask the model; none if the agent itself asks it."""
+    with suppress(psutil.Error):
+        top = psutil.Process(leader)
+        below = top.children(recursive=True)
+        asking = {peer.pid for peer in peers([top, *below]) if peer.link == MODEL}
+        found = [one for one in below if one.pid in asking]
+        if top.pid not in asking and not any(_is_the_agent(one, top) for one in found):
+            return found
+    return []
+
+
 def workers_below(leader: int, peers: Peers, tool: psutil.Process | None = None) -> Iterator[psutil.Process]:
-    """The workers of one agent's process, each with what is below it; none if that process asks the model itself.
+    """The workers of one agent's process, each with what is below it.
 
     A worker need not be connected while a tool of its own runs: `tool` is the shell that runs one.
     """
     with suppress(psutil.Error):
         top = psutil.Process(leader)
-        output, below = _output(top), top.children(recursive=True)
-        asking = {peer.pid for peer in peers([top, *below]) if peer.link == MODEL}
-        found = [one for one in below if one.pid in asking]
-        if not found and tool is not None and tool in below:
+        found = askers_below(leader, peers)
+        if not found and tool is not None and top in tool.parents() and not _is_the_agent(tool, top):
             found = [tool]
-        heads = [_head(one, top) for one in found]
-        if top.pid in asking or any(_output(head) in (output, "") for head in heads):
-            return
-        for head in dict.fromkeys(heads):
+        for head in dict.fromkeys(_head(one, top) for one in found):
             if head != tool:
                 yield head
                 yield from head.children(recursive=True)
+
+
+def _is_the_agent(process: psutil.Process, top: psutil.Process) -> bool:
+    """Whether what the agent started for this process writes where the agent does."""
+    return _output(_head(process, top)) in (_output(top), "")
 
 
 def _head(process: psutil.Process, top: psutil.Process) -> psutil.Process:

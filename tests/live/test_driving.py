@@ -83,4 +83,4 @@ def test_an_agent_that_asks_the_model_itself_has_no_worker(wedgehog: Any, progra
     line = ["{python}", "-S", "-E", "{here}/sound.py", "{llm_url}", "{session_dir}", "{message}"]
     (tmp_path / "alone.yaml").write_text(yaml.safe_dump({"name": "alone", "wire": "anthropic", "command": line}))
     done = wedgehog("run", STORIES[0], "--agent", "alone.yaml", "--network=embedded")
-    assert "the agent's own process asks the model: no process below it does" in done.stdout + done.stderr
+    assert "the agent has no worker: no program below its own process" in done.stdout + done.stderr

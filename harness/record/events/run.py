@@ -61,8 +61,8 @@ class AgentStarted(Event):
     """The project and the commit in whose folder the entry file lies; empty if it lies in none."""
 
 
-class WorkerSeen(Event):
-    """In the control run, a process below the agent's own one asked the model, and the agent read its output."""
+class AskerSeen(Event):
+    """In the control run, a request came from processes below the agent's own one, whose output the agent reads."""
 
     pids: tuple[int, ...]
 

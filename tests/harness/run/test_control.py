@@ -9,7 +9,7 @@ from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CallUnscripted
-from wedgehog.harness.record.events.run import HostRefused, Trouble
+from wedgehog.harness.record.events.run import AskerSeen, HostRefused, Trouble
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control
@@ -76,6 +76,15 @@ def test_an_agent_whose_later_answer_is_not_the_models_is_known(says: str, hidde
         tell.answer_step(1)
         tell.end(says) if says and turn == 2 else tell.end()
     assert read(tell.seal()).later_hidden is hidden
+
+
+@pytest.mark.parametrize(("asked", "worker"), [((), False), ((7,), False), ((7, 8, 9), False), ((7, 8, 7), True)])
+def test_a_process_below_that_asks_again_and_again_is_a_worker(asked: tuple[int, ...], worker: bool):
+    """A program that asks once and ends, such as curl in a shell script, is none."""
+    tell = two_turns()
+    for pid in asked:
+        tell.add(AskerSeen(pids=(pid,)))
+    assert read(tell.seal()).worker is worker
 
 
 def test_the_usual_start_is_that_of_the_slowest_message():
