@@ -15,7 +15,7 @@ neither answer nor error. A wake-up needs no answer.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, uncoloured
@@ -100,7 +100,7 @@ def _outcome(turn: Turn, history: History) -> TurnOutcome:
         or _too_late(turn, history)
         or _surfaced(turn, end, history)
         or _ended_by_denial(turn, history)
-        or _wordy(turn, end, history)
+        or _without_tools(turn, history, _wordy(turn, end, history))
     )
 
 
@@ -215,6 +215,22 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
         return TurnOutcome("stopped by its user", "a wake-up needs no answer")
     what = "the end of its worker" if lost else _gone_wrong(turn) if gone_wrong else ""
     return TurnOutcome("hidden", _said_only(words, what))
+
+
+def _without_tools(turn: Turn, history: History, found: TurnOutcome) -> TurnOutcome:
+    """Say it if the words are the reply to a request that offers no tools, after main ones that did: no main request.
+
+    An agent that offers no tools any more, for example since one failed, gets the reply to a call beside its turns.
+    """
+    last = turn.calls[-1] if turn.calls else None
+    if last is None or last.main or last.arrived.side or last.arrived.tools or turn.end is None:
+        return found
+    said = plain(last.ended.text_delivered) if last.ended is not None else ""
+    offered = any(call.main and call.arrived.tools for call in history.calls if call.number < last.number)
+    if not (said and said in plain(turn.end.answer) and offered):
+        return found
+    why = f"its request {last.number} offers no tools any more, so that it is none of the conversation's"
+    return replace(found, how=f"{found.how}: {why}")
 
 
 def _said_only(words: str, gone_wrong: str) -> str:

@@ -487,6 +487,31 @@ def test_words_that_no_pattern_knows_say_how_to_make_them_known():
         assert (outcome.kind, outcome.how) == ("hidden", f"after a failed call it said only {words} {IF_ITS_ERROR}")
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "shown", "said"),
+    [
+        (["bash"], [], "A short note", True),
+        ([], [], "A short note", False),
+        (["bash"], ["title"], "A short note", False),
+        (["bash"], [], "No idea", False),
+    ],
+    ids=["no tools any more", "never any", "other tools", "other words"],
+)
+def test_a_turn_whose_request_offers_no_tools_any_more_says_so(
+    first: list[str], then: list[str], shown: str, said: bool
+):
+    """Such a request looks like a call beside the conversation, and gets no answer of it."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1, tools=first), f"Done {tell.nonce}")
+    tell.end()
+    tell.message()
+    tell.reply(tell.ask(1, background="other", tools=then), "A short note")
+    outcome = _came_to(tell.end(shown).seal())
+    assert outcome.kind == "stopped at its limit"
+    assert ("its request 2 offers no tools any more" in outcome.how) is said
+
+
 def test_colours_are_not_repeated():
     """Reports are read outside of the agent's terminal."""
     assert _down(error="\x1b[31mno\x1b[0m route", exit_code=3).how == "exit code 3: no route"
