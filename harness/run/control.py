@@ -19,7 +19,7 @@ from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.events.turn import HangSeen, PermissionAsked, StartMissed, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
-from wedgehog.harness.record.views import Turn
+from wedgehog.harness.record.views import Call, Turn
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.scenario.model import Scenario
 
@@ -35,6 +35,8 @@ NO_PROPERTY = (
     "If its reply is JSON by a schema, name the property that it shows, `finish: {arg: …}`, and the values of other "
     "properties that lead to an answer, `finish: {with: {…}}`"
 )
+MUCH_S, MUCH_SHARE = 0.3, 0.2
+"""A first request that waited for so long, and for this share of its time, may have come before a server was ready."""
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""
 
@@ -92,6 +94,8 @@ class ControlFacts:
     """The tools whose output reached the model in its tool turn, if that was answered: `shell`, CONTROL_TOOL."""
     worker: bool = False
     """Whether a process below the agent's own one asks the model."""
+    waited: str = ""
+    """How long its first request waited for a processor, if that was much: a server may not have been ready for it."""
     asks: frozenset[str] = frozenset()
     """The kinds of option that its requests for permission offer; empty if it makes none."""
     frame: ResultFrame | None = None
@@ -177,8 +181,19 @@ def read_control(
         exit_s=max(turn.exit_s for turn in history.turns),
         working_tools=tuple(_working_tools(history)),
         worker=_has_worker(history),
+        waited=_waited(history, call),
         asks=frozenset(kind for event in history.of(PermissionAsked) for kind in event.offered),
     )
+
+
+def _waited(history: History, call: Call) -> str:
+    """Tell of the waits for a processor before this call of the first turn; empty if they were short."""
+    given = history.turns[0].stimulus
+    since_s = given.at_s if given is not None else 0.0
+    took_s, waited_s = call.at_s - since_s, history.cpu_wait(since_s, call.at_s).of_all_s
+    if waited_s < max(MUCH_S, MUCH_SHARE * took_s):
+        return ""
+    return f"on a busy machine: of the {took_s:.1f} s until its request, {waited_s:.1f} s were waits for a processor"
 
 
 def _answering_later(history: History) -> set[int]:

@@ -45,10 +45,7 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
     absent = sorted(it for it in faulty if it.startswith(BACKEND) and it.removeprefix(BACKEND) not in spec.links)
     return {
         "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
-        f"the agent did not offer our tool host's tools to the model in its control run{_only_at_times(control)}": bool(
-            scenario.tools
-        )
-        and not _has(control, CONTROL_TOOL),
+        _did_not_offer(control): bool(scenario.tools) and not _has(control, CONTROL_TOOL),
         "the fault fires on MCP over HTTP, and the agent uses stdio": (HOST in faulty or "http_tools" in scenario.needs)
         and spec.tools != "http",
         "the fault fires on MCP over stdio, and the agent uses HTTP": PIPE in faulty and spec.tools != "stdio",
@@ -56,6 +53,12 @@ def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts
         "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
         and not spec.uses_store,
     }
+
+
+def _did_not_offer(control: ControlFacts) -> str:
+    """An agent gives a tool server some seconds, and goes on without it."""
+    says = f"the agent did not offer our tool host's tools to the model in its control run{_only_at_times(control)}"
+    return f"{says}, {control.waited}" if control.waited else says
 
 
 def _only_at_times(control: ControlFacts) -> str:

@@ -7,9 +7,11 @@ import pytest
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolSpec
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, shape_in
+from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
+from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, read_control, shape_in
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.testing import HistoryBuilder
 
 MINE = f"mcp__host__{CONTROL_TOOL}"
 TALK = [{"user": "x", "model": [{"tool": "weather", "args": {}}, {"text": "{nonce}"}]}]
@@ -54,6 +56,21 @@ def test_a_scenario_is_skipped_with_the_reason(agent: Any, words: Any, control: 
     """Its own tools need not be known from the control run, where the host had others."""
     found = why_skipped(scenario(**words), spec(**agent), control)
     assert found.startswith(why) and bool(found) is bool(why)
+
+
+@pytest.mark.parametrize(("waited_s", "told"), [(0.1, False), (2.5, True)])
+def test_tools_that_were_not_offered_on_a_busy_machine_are_told_with_the_wait(waited_s: float, told: bool):
+    """A tool server that starts slowly may be ready only after the first request: the load is a possible cause."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.wait(4.0)
+    tell.add(CpuWaitSeen(turn=1, waits=(CpuWait(0.0, 4.0, waited_s, 0.0, 0.0),)))
+    tell.answer_step(1)
+    facts = read_control(tell.end().seal(), {1: MainShape(frozenset({"bash"}))}, True, 1)
+    why = why_skipped(scenario(), spec(**HTTP), facts)
+    says = "the agent did not offer our tool host's tools to the model in its control run"
+    wait = ", on a busy machine: of the 4.0 s until its request, 2.5 s were waits for a processor"
+    assert why == says + (wait if told else "")
 
 
 def call(*tools: str, system: str = "") -> Conversation:
