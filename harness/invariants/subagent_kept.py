@@ -28,7 +28,7 @@ def subagent_kept(history: History) -> Iterator[Verdict]:
     quoted = {call for arrived in _main(history.calls) for call in arrived.quotes}
     for turn in history.turns:
         for side in side_calls(history):
-            ended = _ended_well(side, turn)
+            ended = ended_well(side, turn)
             if ended is not None:
                 yield _judge(turn, side, ended, quoted)
             elif side.calls[-1].arrived.turn == turn.number and not disturbed(history, turn):
@@ -39,7 +39,7 @@ def _main(calls: Sequence[Call]) -> list[RequestArrived]:
     return [call.arrived for call in calls if call.main]
 
 
-def _ended_well(side: SideCalls, turn: Turn) -> Call | None:
+def ended_well(side: SideCalls, turn: Turn) -> Call | None:
     """The last call of a subagent in this turn, if its reply arrived whole and asks for no tool."""
     last = side.calls[-1]
     mine = last.arrived.turn == turn.number and last.arrived.background != "side"

@@ -6,6 +6,9 @@ from collections.abc import Iterator, Sequence
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants.no_denied_calls import denied
 from wedgehog.harness.invariants.scope import name_of_call, over, tool_uses_of
+from wedgehog.harness.invariants.side_call_bound import side_calls
+from wedgehog.harness.invariants.subagent_kept import ended_well
+from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -29,6 +32,7 @@ def remarks(history: History, agent: AgentSpec, verdicts: Sequence[Verdict]) -> 
             yield f"{turn}: {outcome.remark}"
     yield from timer_remarks(agent.timeouts, history)
     yield from unrun_remarks(history)
+    yield from lost_subagents(history)
     yield from _shared_output(history)
     for ended in history.of(TurnEnded):
         yield from dict.fromkeys(f"turn {ended.turn}: it logged: {line}" for line in repairs_in(ended.stderr))
@@ -64,6 +68,32 @@ def _unrun_calls(turn: Turn) -> Iterator[tuple[str, str]]:
         runs = use.offered.traced and use.offered.whole and use.offered.name in exist
         if runs and use.results and not use.started:
             yield use.token, name_of_call(use)
+
+
+def lost_subagents(history: History) -> Iterator[str]:
+    """A sentence for each subagent whose result was lost, because the turn ended in the error of another one.
+
+    An agent may end a turn so, and the next message begins anew; but the subagent's work is paid a second time then.
+    Only of an agent that passes a subagent's words on as they are.
+    """
+    main = [call for call in history.calls if call.main]
+    quoted = {number for call in main for number in call.arrived.quotes}
+    for turn in history.turns:
+        sides = [side for side in side_calls(history) if side.calls[-1].arrived.turn == turn.number]
+        failed = [side for side in sides if not side.calls[-1].ok]
+        if not (quoted and failed and turn.end is not None and outcome_of(turn, history).kind == "surfaced"):
+            continue
+        goes_on = any(call.arrived.id > turn.end.id for call in main)
+        mine = [call.arrived.id for call in main if call.arrived.turn == turn.number]
+        shown = plain(f"{turn.end.stdout}\n{turn.end.answer}\n{turn.end.error}")
+        for side in sides if goes_on else ():
+            last = ended_well(side, turn)
+            words = plain(last.ended.text_delivered) if last is not None and last.ended is not None else ""
+            if last is None or last.number in quoted or max(mine, default=0) > last.arrived.id:
+                continue
+            if words and words not in shown:
+                says = f"{turn} ended in the error of {failed[0].name}, and what {side.name} returned is lost"
+                yield f"{says}: no later request carries the words of call {last.number}"
 
 
 def _shared_output(history: History) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import SentReply
-from wedgehog.harness.run.remarks import repairs_in, unrun_remarks
+from wedgehog.harness.run.remarks import lost_subagents, repairs_in, unrun_remarks
 from wedgehog.harness.services.beacon import wrapped
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
@@ -50,6 +50,44 @@ def test_a_call_is_traced_if_its_command_says_that_it_starts():
     given = ({"command": command}, {"cmd": ["sh", "-c", command]}, {"path": "ls"}, {"prompt": "Read it. wbcdf1x1x1"})
     sent = SentReply(Reply(tuple(ToolCall("run", it) for it in given)), [("1.1.1", "run", True)] * 4)
     assert [it.traced for it in sent.offered(4)] == [True, True, False, False]
+
+
+def gathered(*, kept: bool = False, fails: bool = True, passes_on: bool = True, shown: str = "") -> History:
+    """Two subagents end well; in the next turn one of two fails, and the turn with it. Then comes a third message."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], name="task")
+    tell.reply(tell.ask(1, side="subagent 1"), "The first is empty")
+    tell.reply(tell.ask(2, quotes=[2] if passes_on else []), f"Done {tell.nonce}")
+    tell.end()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True, True], name="task")
+    tell.reply(tell.ask(1, side="subagent 2"), "The second is empty")
+    failing = tell.ask(1, side="subagent 3")
+    if fails:
+        tell.refuse(failing, 500)
+    else:
+        tell.reply(failing, "The third is empty")
+    tell.end("", error=f"{shown}Error: the subagent failed: HTTP 500", exit_code=1)
+    tell.message()
+    tell.reply(tell.ask(1, quotes=[5] if kept else []), f"Done {tell.nonce}")
+    return tell.end().seal()
+
+
+def test_the_result_of_a_subagent_that_is_lost_by_the_error_of_another_one_is_remarked():
+    """An agent may end its turn so: that is no failure."""
+    assert list(lost_subagents(gathered())) == [
+        "turn 2 ended in the error of subagent 3, and what subagent 2 returned is lost: "
+        "no later request carries the words of call 5"
+    ]
+
+
+def test_nothing_is_lost_that_a_later_request_carries_or_the_user_reads():
+    """Nor is it known of an agent that sums up what its subagents say."""
+    assert not list(lost_subagents(gathered(kept=True)))
+    assert not list(lost_subagents(gathered(fails=False)))
+    assert not list(lost_subagents(gathered(passes_on=False)))
+    assert not list(lost_subagents(gathered(shown="The second is empty. ")))
 
 
 def test_a_repair_is_found_in_a_log_whose_lines_are_long():
