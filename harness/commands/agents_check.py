@@ -27,7 +27,8 @@ from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.record.turn_outcome import outcome_of, surfaced_by_number
 from wedgehog.harness.record.views import Call, ToolUse, Turn
-from wedgehog.harness.run.control import ASKS_FOR_ITS_URL, CONTROL_TOOL, RESULT_MARKS, ControlFacts
+from wedgehog.harness.run.control import CONTROL_TOOL, RESULT_MARKS, ControlFacts
+from wedgehog.harness.run.control_failure import ASKS_FOR_ITS_URL
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
 REFUSED = "key-refused.yaml"

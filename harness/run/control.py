@@ -1,7 +1,5 @@
 """The control run, before any verdict: its text message must be answered; the rest decides which scenarios apply."""
 
-import contextlib
-import signal
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,15 +9,15 @@ from typing import Any
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.results_in_text import ResultFrame
 from wedgehog.fake_llm.script.roles import SHELL
-from wedgehog.harness.agents.callable_host import STACK_BELOW
-from wedgehog.harness.record.error_words import TRACE, causes, exception_in
-from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
-from wedgehog.harness.record.events.run import AskerSeen, HostRefused, Trouble
+from wedgehog.harness.record.error_words import causes
+from wedgehog.harness.record.events.call import RequestRefused
+from wedgehog.harness.record.events.run import AskerSeen
 from wedgehog.harness.record.events.service import TokenAsked
-from wedgehog.harness.record.events.turn import HangSeen, PermissionAsked, StartMissed, TurnEnded
+from wedgehog.harness.record.events.turn import PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import TurnOutcome, outcome_of
-from wedgehog.harness.record.views import Call, Turn
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.views import Call
+from wedgehog.harness.run.control_failure import why_failed
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.scenario.model import Scenario
 
@@ -31,14 +29,8 @@ CONTROL_TOOL = "wedgehog_hello"
 """The tool host's only tool if the scenario names none, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
 RESULT_MARKS = "it is known by the id of its call, or by the last line that the command prints"
-NO_PROPERTY = (
-    "If its reply is JSON by a schema, name the property that it shows, `finish: {arg: …}`, and the values of other "
-    "properties that lead to an answer, `finish: {with: {…}}`"
-)
 MUCH_S, MUCH_SHARE = 0.3, 0.2
 """A first request that waited for so long, and for this share of its time, may have come before a server was ready."""
-LAST_CHARS = 300
-"""At most so much of the agent's last words is quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +128,10 @@ def read_control(
     turn = history.turns[0] if history.turns else None
     structured = any(shape.structured for shape in shapes.values())
     if turn is None or turn.stimulus is None:
-        return ControlFacts(False, _why(history))
+        return ControlFacts(False, why_failed(history))
     start_up = _start_up_s(history)
     if answered_by is None:
-        return ControlFacts(False, _why(history, structured=structured), start_up)
+        return ControlFacts(False, why_failed(history, structured=structured), start_up)
     shape = shapes[answered_by]
     call = next(call for call in history.calls if call.number == answered_by)
     if wire and call.arrived.wire != wire:
@@ -244,99 +236,6 @@ def _in_text(history: History) -> bool:
     uses = [use for use in history.tool_uses if use.turn > 1]
     carried = [it for use in uses for request in use.results for it in request.results if it.token == use.token]
     return bool(carried) and all(it.in_text for it in carried)
-
-
-def _why(history: History, *, structured: bool = False) -> str:
-    """What is missing, and what the user can do; `structured`: a request asked for JSON by a schema."""
-    trouble = history.first(Trouble)
-    if trouble:
-        return trouble.what
-    calls = history.calls
-    if history.first(StartMissed) or not calls:
-        return _silent(history)
-    refused = next((call.refused for call in calls if call.refused), None)
-    if refused:
-        return (
-            f"the provider refused its request without any fault: {refused.status} {refused.message}{_words(history)}"
-        )
-    unscripted = history.first(CallUnscripted)
-    if unscripted:
-        return f"a request did not fit: {unscripted.why}"
-    turn = history.turns[0]
-    outcome = outcome_of(turn, history)
-    limited = next((call.limited for call in calls if call.limited), "")
-    if limited and (outcome.kind == "truncated" or not any(call.ok for call in turn.calls)):
-        return f"{limited}: let the agent allow more"
-    said = _no_answer(turn, outcome, history.first(HangSeen))
-    return f"{said} {NO_PROPERTY}" if structured and outcome.kind != "silent" else said
-
-
-def _no_answer(turn: Turn, outcome: TurnOutcome, hang: HangSeen | None) -> str:
-    if outcome.kind == "silent" and hang is not None:
-        return f"{hang.says}: its turn did not end: {outcome.how}"
-    said = f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"
-    tools = sorted({name for call in turn.main_calls for name in call.arrived.tools})
-    if sum(call.final for call in turn.main_calls) < 2 or not tools:
-        return said
-    return f"{said} If its model answers by a tool call (tools: {', '.join(tools)}), name that tool in `finish:`"
-
-
-ASKS_FOR_ITS_URL = "does the agent use {llm_url}?"
-"""Said of an agent that runs well and makes no request."""
-
-
-def _silent(history: History) -> str:
-    """No request came: its cause, as far as is known, and how the agent ended."""
-    missed, ended, hang = history.first(StartMissed), history.first(TurnEnded), history.first(HangSeen)
-    how = f" within {missed.bound_s:g} s" if missed else _ending(ended) if ended else ""
-    what, words = f"no request for the model arrived{how}", _last_words(history)
-    refused = ", ".join(f"{event.host} ({event.why})" for event in history.of(HostRefused))
-    failed = not missed and ended is not None and (ended.exit_code or ended.raised or (ended.status or 0) >= 400)
-    if refused:
-        return f"it asked for {refused}: {what}.{_words(history)}"
-    if failed:
-        return f"it said {words!r}: {what}" if words else f"{what}. It said nothing."
-    waits = f"{hang.says}: " if hang is not None else ""
-    return f"{waits}{what}: {ASKS_FOR_ITS_URL}{_words(history)}"
-
-
-def _ending(ended: TurnEnded) -> str:
-    code = ended.exit_code
-    if ended.raised and code is None:
-        return ", and talking to the agent failed"
-    if code is None:
-        return f", and the service replied with HTTP {ended.status}" if ended.status is not None else ""
-    if code < 0:
-        return f", and the agent was ended by {_signal(-code)}"
-    return f", and the agent ended with exit code {code}"
-
-
-def _signal(number: int) -> str:
-    with contextlib.suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"
-
-
-def _words(history: History) -> str:
-    words = _last_words(history)
-    return f" Its last words: {words}" if words else ""
-
-
-def _last_words(history: History) -> str:
-    """The agent's last words, without a traceback; if the harness stopped it, the exception is the harness's too."""
-    ended, stopped = history.first(TurnEnded), history.first(StartMissed) is not None
-    if ended is None:
-        return ""
-    spoken = [ended.error, ended.stderr, ended.stdout, ended.raised or ""]
-    if ended.raised and ended.exit_code is not None:  # then it is our sentence: the process's own words say more
-        spoken = [ended.stderr, ended.stdout, ended.error]
-    if stopped and ended.raised:
-        spoken = [ended.stderr, ended.stdout]
-    spoken_words = (
-        said.partition(STACK_BELOW)[0].partition(TRACE)[0] if stopped else exception_in(said) for said in spoken
-    )
-    text = next(filter(None, (" ".join(words.split()) for words in spoken_words)), "")
-    return text if len(text) <= LAST_CHARS else f"… {text[-LAST_CHARS:].partition(' ')[2] or text[-LAST_CHARS:]}"
 
 
 def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:
