@@ -114,9 +114,10 @@ def summarized(history: History, since: Turn, until: Call) -> bool:
 
 
 def _beside(history: History, since: Turn, until: Call) -> list[Call]:
-    """The background calls between a turn's message and this request."""
-    first = since.stimulus.id if since.stimulus is not None else 0
-    return [call for call in history.calls if not call.main and first < call.arrived.id < until.arrived.id]
+    """The background calls between a turn's message and this request; a subagent's only if the request quotes it."""
+    first, seen = since.stimulus.id if since.stimulus is not None else 0, until.arrived.replies_seen or ()
+    calls = [call for call in history.calls if not call.main and first < call.arrived.id < until.arrived.id]
+    return [call for call in calls if not call.arrived.side or call.number in seen]
 
 
 def _gave_a_summary(call: Call) -> bool:
@@ -151,7 +152,7 @@ def _after_an_abort(history: History, turn: Turn) -> Iterator[Verdict]:
         return
     if over(stopped) is not stopped.aborted or not _is_owed(history, stopped):
         return
-    read = [call for call in main_calls_of(stopped) if call.ended is not None and call.ended.text_delivered.strip()]
+    read = [call for call in main_calls_of(stopped) if _came_before(call, stopped.aborted.at_s)]
     began = [use for use in tool_uses_of(stopped) if use.started]
     if not read and not began:
         return
@@ -161,6 +162,13 @@ def _after_an_abort(history: History, turn: Turn) -> Iterator[Verdict]:
         what = f"words of request {read[-1].number} had come" if read else f"tool call {began[0].token} had begun"
         says = f"{stopped} was stopped when {what}, and request {later.number} carries nothing of it"
         yield fail(says, requests([*read[-1:], later]))
+
+
+def _came_before(call: Call, stop_s: float) -> bool:
+    """Whether words of a reply came that had begun to arrive before the stop."""
+    ended = call.ended
+    begun_s = call.arrived.at_s + (ended.first_byte_s or 0.0) if ended is not None else stop_s
+    return ended is not None and bool(ended.text_delivered.strip()) and begun_s < stop_s
 
 
 def _is_owed(history: History, turn: Turn) -> bool:

@@ -29,8 +29,8 @@ def _has(control: ControlFacts, name: str) -> bool:
         return control.delegates
     if name == SUBAGENT_RESULT:
         return True  # the model asks only where a tool for that is offered
-    if name == FETCH and control.fetches:
-        return True
+    if name == FETCH:
+        return control.fetches
     return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
 
 

@@ -164,6 +164,7 @@ class CallBuilder:
         headers: bool | None = None,
         traced: bool = False,
         misfits: bool = False,
+        first_byte_s: float | None = None,
     ) -> tuple[str, ...]:
         """A reply is generated and delivered; `tools`: whether each call of `name` is whole. Returns their tokens."""
         turn, step = self._calls[call]
@@ -187,6 +188,7 @@ class CallBuilder:
                 says_all=says_all,
                 slowed=slowed,
                 headers_delivered=headers,
+                first_byte_s=first_byte_s,
                 tool_calls=tuple(
                     ToolCallOffered(token, name, whole, misfits=misfits, traced=traced)
                     for token, whole in zip(offered, tools, strict=True)

@@ -20,6 +20,8 @@ CUTS_IN_SILENCE = ("ollama", "openai-realtime")
 class Window(ReplyFault):
     """The model's window has room for `tokens` tokens, or for `more` tokens than the first request that it meets.
 
+    Once a request offers tools, the first such request counts: one before it may have asked for a title.
+
     A longer request is refused with 400 and the provider's own words, which name the window's size. Ollama and OpenAI's
     Realtime API refuse nothing: they drop the beginning, answer the rest, and count only that. Tokens are estimated
     from the characters of messages and tools, four each. Nothing heals it: later turns, summaries and side
@@ -49,8 +51,11 @@ class Window(ReplyFault):
     def _room(self, context: Context) -> int:
         if self.tokens is not None:
             return self.tokens
-        first = context.kept.setdefault("first", str(input_tokens(context.conversation)))
-        return int(first) + (self.more or 0)
+        size = str(input_tokens(context.conversation))
+        first = context.kept.setdefault("first", size)
+        if context.conversation.tools:
+            context.kept.setdefault("first with tools", size)
+        return int(context.kept.get("first with tools", first)) + (self.more or 0)
 
 
 def _cut(answer: Answer, room: int) -> Answer:

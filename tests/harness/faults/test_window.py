@@ -76,6 +76,16 @@ async def test_a_window_of_so_many_more_tokens_counts_from_the_first_request():
     assert statuses == [200, 200, 400, 200]
 
 
+async def test_a_request_for_a_title_before_it_is_not_the_first_request():
+    """It is short, and has no tools: the conversation would not fit into the room beside it."""
+    tools = [{"name": "bash", "input_schema": {"type": "object"}, "description": LONG}]
+    with Provider(script({"window": {"more": 260}})) as llm:
+        path = llm.url + "/v1/messages"
+        bodies = [chat("Hi"), *({**chat(*(many * [LONG])), "tools": tools} for many in (2, 3, 4)), chat("Hi")]
+        answers = [await sent("POST", path, body, HEADERS) for body in bodies]
+    assert [status for status, _ in answers] == [200, 200, 200, 400, 200]
+
+
 @pytest.mark.parametrize("do", [{"window": {}}, "window", {"window": {"tokens": 5, "more": 5}}])
 def test_a_window_has_one_size(do: object):
     """Neither none nor two."""

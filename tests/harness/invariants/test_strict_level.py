@@ -116,6 +116,18 @@ def test_a_summary_in_the_place_of_messages_may_hold_them():
     assert check("history_kept", tell.seal()).status == "nothing"
 
 
+@pytest.mark.parametrize(("seen", "status"), [((), "fail"), ((1, 2, 3), "nothing")])
+def test_a_subagent_makes_no_summary_unless_its_words_are_there(seen: tuple[int, ...], status: str):
+    """It works beside the conversation, which must be there as before."""
+    tell = HistoryBuilder()
+    _answered(tell)
+    _answered(tell)
+    tell.reply(tell.ask(1, background="subagent", side="subagent 1"), "It is empty.")
+    tell.message()
+    tell.reply(tell.ask(1, sees=(3,), replies=seen), "Done.")
+    assert check("history_kept", tell.end().seal()).status == status
+
+
 @pytest.mark.parametrize(
     ("kind", "words", "seen", "status"),
     [
@@ -363,6 +375,20 @@ def test_a_command_in_the_background_may_outlive_its_turn():
     tell.wait(20)
     tell.add(BeaconSeen(token=token, phase="done", background=True))
     assert check("stops_when_told", tell.seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("first_byte_s", "status"), [(0.5, "fail"), (9.0, "nothing")])
+def test_words_that_came_after_a_stop_need_not_be_kept(first_byte_s: float, status: str):
+    """Their user could not read them."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(2)
+    tell.abort()
+    tell.reply(call, "Half an ans", how="hung up", took_s=8, first_byte_s=first_byte_s)
+    tell.end("", ended="aborted", exit_code=130).message()
+    tell.reply(tell.ask(1, sees=(2,), replies=()), f"Done {tell.nonce}")
+    assert check("history_kept", tell.end().seal()).status == status
 
 
 @pytest.mark.parametrize(("after_s", "status"), [(12, "pass"), (20, "fail")])

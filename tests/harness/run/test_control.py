@@ -535,6 +535,7 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         (WRONG_PLAN, replace(SHOWN, shape=MainShape(structured=True), background=True), {}, "no background call that"),
         (WRONG_PLAN, replace(SHOWN, background=True, plans=True), {}, ""),
         (PAGE, SHOWN, {}, "the agent advertises no tool fetch"),
+        (PAGE, replace(SHOWN, tools=frozenset({"web_fetch"})), {}, "the agent advertises no tool fetch"),
         (PAGE, replace(SHOWN, fetches=True), {}, ""),
     ],
 )
