@@ -94,7 +94,7 @@ class AcpProcess:
         await self._connection.close()
 
     async def _handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        """An update of a turn, or a request for permission; nothing else was offered, and other notices say nothing."""
+        """An update, or a request for permission; nothing else was offered. Any other notification is ignored."""
         session = self._named(params)
         if method == "session/update":
             if session is not None:

@@ -82,9 +82,14 @@ class ProcessFault(ActorFault):
     says = "is done to processes"
 
     @property
+    def hits(self) -> Whom:
+        """Which processes it hits: those of its parameter `whom`, if it has one."""
+        return getattr(self, "whom", "tree")
+
+    @property
     def at_server(self) -> bool:
         """Whether the process is our tool host's server, not the agent's."""
-        return False
+        return self.hits == "server"
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -92,21 +97,11 @@ class ProcessFault(ActorFault):
         return ("tool:mcp" if self.at_server else "agent",)
 
     @property
-    def at_worker(self) -> bool:
-        """Whether it hits only the process below the agent's own that asks the model."""
-        return False
-
-    @property
-    def at_tool(self) -> bool:
-        """Whether it hits only the running command."""
-        return False
-
-    @property
     def needs(self) -> tuple[Need, ...]:
         """Processes of the agent that the harness may end."""
         if self.at_server:
             return ()
-        return ("processes", "worker") if self.at_worker else ("processes",)
+        return ("processes", "worker") if self.hits == "worker" else ("processes",)
 
 
 class HostFault(ActorFault):

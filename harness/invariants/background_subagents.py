@@ -38,7 +38,7 @@ class BackgroundSubagent:
 
     @cached_property
     def how(self) -> How:
-        """How it ended: its last words came, its last call failed, or it was not asked on."""
+        """How it ended: its last words came, its last call failed, or no further request came."""
         last = self.last
         if last.stopped_by or last.still_coming:
             return "unknown"
@@ -48,7 +48,7 @@ class BackgroundSubagent:
 
     @cached_property
     def end(self) -> Event:
-        """The last event of it."""
+        """Its last event."""
         return max(self.last.evidence, key=lambda event: event.id)
 
     @cached_property

@@ -96,8 +96,8 @@ def cause_told(history: History) -> Iterator[Verdict]:
     model, a limit or its length: 401, 402, 403, 404, 413, 429, 529, and a 400 for credit or for length. Or a fault of
     the network kept its last request away, or all of the reply. The status, three words of the provider's message or a
     word of its meaning are enough; for a connection it is any word for it or for silence. If the request for a summary
-    failed too, its cause is as good. Errors in another language
-    than English, and an agent's own time-out after its retries, are not judged.
+    failed too, its cause is enough. Errors in another language than English, and an agent's own time-out after its
+    retries, are not judged.
 
     Fix: Put the provider's status and message into the error that the user reads, and the name of the exception of a
     connection. Where you wrap an exception, keep its cause in the words.

@@ -166,9 +166,9 @@ def _after_an_abort(history: History, turn: Turn) -> Iterator[Verdict]:
 
 def _came_before(call: Call, stop_s: float) -> bool:
     """Whether words of a reply came that had begun to arrive before the stop."""
-    ended = call.ended
-    begun_s = call.arrived.at_s + (ended.first_byte_s or 0.0) if ended is not None else stop_s
-    return ended is not None and bool(ended.text_delivered.strip()) and begun_s < stop_s
+    if call.ended is None or not call.ended.text_delivered.strip():
+        return False
+    return call.at_s + (call.ended.first_byte_s or 0.0) < stop_s
 
 
 def _is_owed(history: History, turn: Turn) -> bool:

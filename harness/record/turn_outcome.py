@@ -218,7 +218,7 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
 
 
 def _without_tools(turn: Turn, history: History, found: TurnOutcome) -> TurnOutcome:
-    """Say it if the words are the reply to a request that offers no tools, after main ones that did: no main request.
+    """The outcome; it says so if the words are the reply to a request without tools, and main requests before had some.
 
     An agent that offers no tools any more, for example since one failed, gets the reply to a call beside its turns.
     """

@@ -20,7 +20,7 @@ from wedgehog.harness.inject.targets import ProcessTargets, SessionFileTargets
 from wedgehog.harness.record.by_session import turn_of
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import Note, SessionKept, SessionPlanted
-from wedgehog.harness.record.events.turn import MAIN_SESSION, SessionSaved, StimulusGiven
+from wedgehog.harness.record.events.turn import AGENT_ITSELF, MAIN_SESSION, SessionSaved, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.workers import Peers, askers_below, workers_below
 from wedgehog.harness.sandbox.cleanup import carrying
@@ -62,12 +62,12 @@ class AgentProcesses(ProcessTargets):
             tool = next(self._tool(token), None)
             for pid in _leaders(self._of(turn)):
                 yield from workers_below(pid, self.peers, tool)
-        for pid in _leaders(self._of(turn)) if whom in ("tree", "leader") else ():
+        for pid in _leaders(self._of(turn)) if whom in AGENT_ITSELF else ():
             found = tree(pid)
             yield from found if whom == "tree" else [process for process in found if process.pid == pid]
 
     def askers(self) -> Iterator[psutil.Process]:
-        """The processes that ask the model for the agent's own ones."""
+        """The processes below the agent's own ones that ask the model."""
         for pid in self.leaders:
             yield from askers_below(pid, self.peers)
 

@@ -30,7 +30,7 @@ def _not_compacted(history: History, scenario: Scenario) -> str:
     """Why a scenario about compaction does not apply, if the run shows that; empty if it does."""
     harmed = any(words.at.on == COMPACTION for words in scenario.faults)
     compacted = any(call.arrived.background in COMPACTING for call in history.calls)
-    if not harmed or compacted or not history.whole:
+    if not harmed or compacted:
         return ""
     return "in this run the agent did not ask the model to compact the conversation"
 
@@ -40,13 +40,13 @@ def _not_sent(history: History, scenario: Scenario) -> str:
     fired = {it.fault for it in history.of(FaultFired)}
     faults = [it.fault for number, it in enumerate(scenario.faults) if number not in fired]
     unmet = (it.unmet for it in faults if it.for_some)
-    return next(unmet, "") if history.whole else ""
+    return next(unmet, "")
 
 
 def _not_fetched(history: History, scenario: Scenario) -> str:
     """Why a scenario about pages does not apply, if the run shows that; empty if it does."""
     met = history.first(PageAsked) or history.first(FaultFired)  # a server that refuses all is asked for nothing
-    if FETCH not in scenario.tools_called or met is not None or not history.whole:
+    if FETCH not in scenario.tools_called or met is not None:
         return ""
     return "in this run the agent's tool asked our server for no page; it may refuse addresses on this machine"
 
@@ -67,7 +67,7 @@ def _not_found(history: History, scenario: Scenario) -> str:
 def _ran_on(history: History, planned: PlannedFault) -> bool:
     """Whether a fault on a command was due while the command ran, and in its turn."""
     at = planned.trigger
-    if not (isinstance(planned.fault, ProcessFault) and planned.fault.at_tool and isinstance(at, AtTool)):
+    if not (isinstance(planned.fault, ProcessFault) and planned.fault.hits == "tool" and isinstance(at, AtTool)):
         return False
     seen = [it for it in history.of(BeaconSeen) if it.token == f"{at.turn}.{at.step}.{at.tool}"]
     started = next((it for it in seen if it.phase == "started"), None)

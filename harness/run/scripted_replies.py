@@ -171,9 +171,10 @@ class ScriptedReplies:
 
     def _goes_on_after(self, nonce: str, conversation: Conversation) -> bool:
         """Whether the model has given the turn's answer already, and a message follows that is no result."""
-        answered = [message.role == "assistant" and nonce in message.text for message in conversation.messages]
         last = conversation.messages[-1] if conversation.messages else None
-        return any(answered) and last is not None and last.role in ("user", "system") and not last.tool_results
+        if last is None or last.role not in ("user", "system") or last.tool_results:
+            return False
+        return any(message.role == "assistant" and nonce in message.text for message in conversation.messages)
 
     def _context(self, call: int, place: CallPosition, conversation: Conversation) -> Context:
         turn = self.script.turns.get(place.turn)

@@ -1,8 +1,8 @@
 """Finds an agent's worker: the process below the agent's own one that asks the model, and whose output the agent reads.
 
 So it is with a program that runs another agent as a command, speaks ACP with one, or keeps a server of one. A launcher
-that runs a program in its own place passes its own output on to it: both are one agent, and there is no worker. Nor
-is a program that makes one request and ends, such as curl, one.
+that runs a program in its own place passes its own output on to it: both are one agent, and there is no worker. A
+program that makes one request and ends, such as curl, is no worker either.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from wedgehog.harness.sandbox.process_info import Peer
 MODEL = "llm"
 """The link to the model."""
 Peers = Callable[[Iterable[psutil.Process]], Sequence[Peer]]
-"""The open connections of processes, with the links that they lead to."""
+"""Finds the open connections of processes, with the links that they lead to."""
 
 
 def askers_below(leader: int, peers: Peers) -> list[psutil.Process]:
@@ -24,6 +24,8 @@ def askers_below(leader: int, peers: Peers) -> list[psutil.Process]:
     with suppress(psutil.Error):
         top = psutil.Process(leader)
         below = top.children(recursive=True)
+        if not below:
+            return []
         asking = {peer.pid for peer in peers([top, *below]) if peer.link == MODEL}
         found = [one for one in below if one.pid in asking]
         if top.pid not in asking and not any(_is_the_agent(one, top) for one in found):

@@ -141,7 +141,9 @@ AMONG = {
 }
 NOT_AMONG = {
     "first": [SYSTEM, *JUST_USER],
+    "alone": [SYSTEM],
     "behind the model": [*JUST_USER, calling("a"), SYSTEM, answering("a")],
+    "behind the model, and last": [*JUST_USER, {"role": "assistant", "content": "Hello"}, SYSTEM],
     "before the user": [*JUST_USER, SYSTEM, *JUST_USER],
     "twice": [*JUST_USER, SYSTEM, SYSTEM],
     "an image": [*JUST_USER, {"role": "system", "content": [{"type": "image", "source": {}}]}],

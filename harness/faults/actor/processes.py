@@ -27,21 +27,6 @@ class Kill(ProcessFault):
     undrawn: ClassVar[tuple[str, ...]] = ("tear", "worker")
     """A file that is replaced whole is never torn, and few agents have a worker."""
 
-    @property
-    def at_server(self) -> bool:
-        """Whether it hits the tool server."""
-        return self.whom == "server"
-
-    @property
-    def at_worker(self) -> bool:
-        """Whether it hits the agent's worker."""
-        return self.whom == "worker"
-
-    @property
-    def at_tool(self) -> bool:
-        """Whether it hits the running command."""
-        return self.whom == "tool"
-
     async def act(self, hands: Hands) -> None:
         """Send the signal."""
         await hands.kill(self.signal, self.whom, tear=self.tear)
@@ -58,16 +43,6 @@ class Freeze(ProcessFault):
     undrawn: ClassVar[tuple[str, ...]] = ("worker",)
     for_s: Positive
     whom: Literal["tree", "leader", "worker", "tool"] = "tree"
-
-    @property
-    def at_worker(self) -> bool:
-        """Whether it hits the agent's worker."""
-        return self.whom == "worker"
-
-    @property
-    def at_tool(self) -> bool:
-        """Whether it hits the running command."""
-        return self.whom == "tool"
 
     async def act(self, hands: Hands) -> None:
         """Stop them for a while."""

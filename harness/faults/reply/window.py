@@ -20,7 +20,7 @@ CUTS_IN_SILENCE = ("ollama", "openai-realtime")
 class Window(ReplyFault):
     """The model's window has room for `tokens` tokens, or for `more` tokens than the first request that it meets.
 
-    Once a request offers tools, the first such request counts: one before it may have asked for a title.
+    If a request offers tools, the first one with tools counts: a request before it may have asked for a title.
 
     A longer request is refused with 400 and the provider's own words, which name the window's size. Ollama and OpenAI's
     Realtime API refuse nothing: they drop the beginning, answer the rest, and count only that. Tokens are estimated

@@ -55,7 +55,9 @@ def spec(spec_of: Any) -> Any:
     return spec_of(AGENT, acp={"start": ["{python}", "-S", "-E", "{here}/agent.py"]})
 
 
-async def test_a_notice_of_the_agents_own_is_ignored(spec: Any, place: AgentContext, caplog: pytest.LogCaptureFixture):
+async def test_a_notification_of_the_agents_own_is_ignored(
+    spec: Any, place: AgentContext, caplog: pytest.LogCaptureFixture
+):
     """It needs no answer, and is no error."""
     async with open_sessions(spec, contexts(spec, place, ("A",))) as (a,):
         assert (await a.say("one", first=True)).answer.endswith("one")

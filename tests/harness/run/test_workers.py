@@ -81,6 +81,8 @@ def test_while_a_tool_runs_its_worker_is_found_without_a_connection(started: Cal
     shell = psutil.Process(_child_of(worker))
     assert pids(workers_below(agent, asking(), shell)) == [worker, shell.pid]
     assert pids(workers_below(worker, asking(), shell)) == []
+    alone, piped = started(**PIPED)
+    assert pids(workers_below(alone, asking(), psutil.Process(piped))) == []
 
 
 def test_an_agent_that_has_ended_has_no_worker(started: Callable[..., tuple[int, int]]):
