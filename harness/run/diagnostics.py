@@ -173,7 +173,7 @@ def _tool(history: History, sight: Diagnosis, now_s: float) -> str:
 
 
 def _was_stopped(history: History, sight: Diagnosis, started: BeaconSeen) -> bool:
-    """Whether a stop of its turn ended a command: its end is not reported, and no process has it in its command line."""
+    """Whether a stop of its turn ended a command: no end is reported, and no process has it in its command line."""
     if not sight.processes or all(abort.id < started.id for abort in history.of(AbortSent)):
         return False
     return not any(started.token in word for one in sight.processes for word in one.argv)
