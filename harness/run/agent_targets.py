@@ -80,9 +80,14 @@ class AgentProcesses(ProcessTargets):
         return [session for session in self.sessions if session.name == self.session_of(turn)]
 
     def _tool(self, token: str) -> Iterator[psutil.Process]:
-        """The youngest shell with the scripted command, wherever it has moved, and all processes below it."""
+        """The youngest shell with the scripted command, wherever it has moved, and all processes below it.
+
+        A child that a shell has forked shows the shell's own words until it runs a program: it is no shell of its own.
+        """
         begins = re.compile(rf"printf ['\"\\]+{re.escape(token)} started")  # (an agent may quote it once more)
-        shells = [process for process in carrying(self.mark) if token and _runs(process, begins)]
+        lines = [(process, _words(process)) for process in carrying(self.mark)] if token else []
+        found = {process.pid: line for process, line in lines if any(map(begins.search, line))}
+        shells = [one for one, line in lines if one.pid in found and found.get(_parent(one)) != line]
         if shells:
             youngest = max(shells, key=lambda process: (process.create_time(), process.pid))
             yield youngest
@@ -93,11 +98,17 @@ def _leaders(sessions: Iterable[Session]) -> frozenset[int]:
     return frozenset(session.leader.pid for session in sessions if session.leader is not None)
 
 
-def _runs(process: psutil.Process, begins: re.Pattern[str]) -> bool:
-    """Whether the beginning of a scripted command stands in its command line."""
+def _words(process: psutil.Process) -> tuple[str, ...]:
+    """Its command line; nothing if it has ended."""
     with suppress(psutil.Error):
-        return any(begins.search(word) for word in process.cmdline())
-    return False
+        return tuple(process.cmdline())
+    return ()
+
+
+def _parent(process: psutil.Process) -> int:
+    with suppress(psutil.Error):
+        return process.ppid()
+    return 0
 
 
 @dataclass
