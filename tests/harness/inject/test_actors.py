@@ -179,7 +179,7 @@ async def test_of_a_late_reply_the_request_alone_is_waited_for(rig: Any):
     ("at", "stop"), [({"byte": 33}, 33), ({"event": 2}, 120), ({"phase": "body"}, 0), ({"phase": "terminal"}, 160)]
 )
 async def test_a_kill_in_a_reply_waits_until_so_much_of_it_was_delivered(rig: Any, at: dict[str, Any], stop: int):
-    """The fake stops there; before it stands there nobody is hit."""
+    """The fake stops there; before that nothing is hit."""
     it = rig({"at": at, "do": "kill"})
     await it.injector.before_turn(1)
     call = it.arrives()
@@ -288,7 +288,7 @@ async def test_alone_a_delay_counts_from_the_turns_start_and_else_from_the_spot(
 
 
 async def test_a_moment_that_comes_after_its_turn_is_none(rig: Any):
-    """Healed is healed: nobody is hit in the next turn."""
+    """A healed fault hits nothing in the next turn."""
     it = rig({"at": {"after_s": 3}, "do": "kill"}, {"at": {"session": "written"}, "do": "kill"})
     await it.injector.before_turn(1)
     await it.ask(it.arrives())
@@ -299,7 +299,7 @@ async def test_a_moment_that_comes_after_its_turn_is_none(rig: Any):
 
 
 @pytest.mark.parametrize("place", [{"step": 2}, {"turn": 2}, {"attempt": 2}, {"background": "title"}])
-async def test_other_calls_kill_nobody(rig: Any, place: dict[str, Any]):
+async def test_other_calls_kill_nothing(rig: Any, place: dict[str, Any]):
     """A title that is asked for in between is not step 1."""
     it = rig({"at": {"step": 1, "attempt": 1}, "do": "kill"})
     await it.injector.before_turn(1)
@@ -341,7 +341,7 @@ async def test_without_a_tool_in_the_trigger_the_youngest_that_runs_is_meant(rig
     assert it.agent.asked[0] == ("tool", "1.1.2")
 
 
-async def test_a_kill_that_hits_nobody_leaves_no_proof(rig: Any):
+async def test_a_kill_that_hits_no_process_leaves_no_proof(rig: Any):
     """The fault never fired, a note says why, and nothing is healed."""
     it = rig({"do": "kill"})
     it.agent.living.clear()
@@ -352,7 +352,7 @@ async def test_a_kill_that_hits_nobody_leaves_no_proof(rig: Any):
     assert "there was nothing to hit" in it.of(Note)[0].what
 
 
-async def test_who_is_not_gone_makes_the_kill_unproven(rig: Any):
+async def test_a_process_that_lives_on_makes_the_kill_unproven(rig: Any):
     """Whatever else is true then, the agent is not to blame for it."""
     it = rig({"do": "kill"})
     it.agent.living[1].immortal = True
@@ -394,7 +394,7 @@ async def test_a_tools_death_ends_no_turn(rig: Any):
 
 
 @pytest.mark.parametrize("hit", [Hit((7,), "SIGKILL ended it"), None])
-async def test_a_server_is_killed_by_whoever_runs_it(rig: Any, hit: Any):
+async def test_a_server_is_killed_by_the_host_that_runs_it(rig: Any, hit: Any):
     """Its pids and its proof are the tool host's to say."""
     asked = []
 
@@ -427,7 +427,7 @@ async def test_nothing_is_started_again_before_everybody_is_gone(rig: Any):
 
 
 async def test_a_hang_up_by_the_killed_agent_does_not_stop_the_kill(rig: Any, settled: Any):
-    """It ends whoever waits at the gate; the proof comes all the same."""
+    """It ends the reply that waits at the gate; the proof comes all the same."""
     it = rig({"do": "kill"})
     it.agent.living[1].immortal = True
     await it.injector.before_turn(1)
@@ -480,7 +480,7 @@ async def test_while_a_tool_or_a_worker_stands_still_the_agents_time_runs(rig: A
     assert it.of(Frozen)[0].whom == whom and it.injector.frozen_s == 0
 
 
-async def test_a_freeze_that_finds_nobody_can_be_healed(rig: Any):
+async def test_a_freeze_that_finds_no_process_can_be_healed(rig: Any):
     """And proves nothing."""
     it = rig({"do": {"freeze": 3}})
     it.agent.living.clear()
@@ -536,7 +536,7 @@ async def test_a_message_is_asked_for_at_its_moment_and_is_no_fault(rig: Any):
 
 
 async def test_what_one_turn_asks_for_is_not_forgotten_at_the_end_of_another(rig: Any):
-    """Only when no turn is under way nobody is left to obey."""
+    """Only between turns is the demand void."""
     it = rig()
     await it.injector.before_turn(1)
     await it.injector.before_turn(2)

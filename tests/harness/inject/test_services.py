@@ -67,7 +67,7 @@ async def test_a_result_is_harmed_on_the_call_that_the_trigger_names(it: Any):
 
 
 async def test_what_is_harmed_in_writing_has_struck_when_it_is_written(it: Any):
-    """A response that nobody was left to get would prove nothing."""
+    """A response that no client could read would prove nothing."""
     made = await it(on("double_result"), on({"huge_result": 99}))
     harmed, later = made.tools.asked("1.1.1", PLAIN)
     assert (harmed.copies, harmed.bytes, made.fired) == (2, 99, [])

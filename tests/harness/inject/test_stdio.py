@@ -149,7 +149,7 @@ async def test_on_a_pipe_that_is_open_bytes_count_from_the_start_of_the_turn(rig
     await it.injector.close()
 
 
-async def test_a_pipe_that_an_earlier_agent_left_behind_is_nobodys_attempt(rig: Any):
+async def test_a_pipe_that_an_earlier_agent_left_behind_is_no_attempt(rig: Any):
     """The next turn's agent opens its own, and that is the first one."""
     it = rig({"link": "ipc:db", "at": {"turn": 2, "byte": 7}, "do": "stall"})
     await it.injector.before_turn(1)
@@ -181,7 +181,7 @@ async def test_a_pipe_that_ends_while_it_is_struck_is_no_trouble_of_the_network(
 @pytest.mark.parametrize("while_arming", [False, True])
 @pytest.mark.parametrize("does", ["stall", {"stall": 0.5}])
 async def test_a_way_that_a_fault_has_cut_is_not_struck_again(rig: Any, while_arming: bool, does: Any):
-    """Its link is gone and the pipe lives on: nobody is there to be hit, and the network is well."""
+    """Its link is gone and the pipe lives on: there is nothing to hit, and the network is well."""
     it = rig(
         {"link": "ipc:db", "at": {"byte": 7}, "do": "cut"},
         {"link": "ipc:db", "at": {"tool": 1}, "do": "stall" if while_arming else does},
@@ -243,7 +243,7 @@ async def test_a_stall_that_ends_is_the_pipe_standing_for_so_long(rig: Any):
 
 
 async def test_a_stall_that_is_healed_before_its_byte_lets_the_pipe_go(rig: Any):
-    """The turn is over: whoever comes to that byte later passes."""
+    """The turn is over: a message that comes to that byte later passes."""
     it = rig({"link": "ipc:db", "at": {"byte": 30}, "do": {"stall": 5}})
     await it.injector.before_turn(1)
     fake = await it.opens()
