@@ -44,7 +44,7 @@ def test_the_committed_pages_and_schemas_are_fresh(docs: Path):
 
 
 def test_every_generated_block_stands_on_a_page(docs: Path):
-    """A block that no page shows is documentation that nobody reads."""
+    """A block that no page shows is documentation that is never read."""
     pages = "".join(page.read_text() for page in docs.glob("*.md"))
     assert [name for name in blocks() if f"<!-- generated: {name} -->" not in pages] == []
 
@@ -132,7 +132,7 @@ CONVERSATIONS: list[type[BaseModel]] = [ConversationConfig, ConversationWhen, Co
     ],
 )
 def test_every_key_of_a_file_is_explained(docs: Path, page: str, models: list[type[BaseModel]]):
-    """A key that the page does not name is a key that nobody finds."""
+    """A key that the page does not name is a key that is never found."""
     named = set(re.findall(r"`([a-z_]+)", (docs / page).read_text()))
     assert [key for model in models for key in model.model_fields if key not in named] == []
 

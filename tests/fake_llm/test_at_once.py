@@ -69,7 +69,7 @@ def connected(llm: FakeLLM) -> tuple[Connection, Tape]:
     return connection, tape
 
 
-async def test_a_reply_that_nobody_holds_is_written_at_once() -> None:
+async def test_a_reply_that_is_not_held_is_written_at_once() -> None:
     """Before `data_received` returns, whole, in one write and without a task; two requests in a row as well."""
     notes = Hears()
     connection, tape = connected(FakeLLM(Says(Reply((Text("abcd" * 50),))), notes))

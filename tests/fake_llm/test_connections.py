@@ -131,7 +131,7 @@ async def test_what_only_a_close_can_end_is_closed_by_the_fake_all_the_same(
     assert [fact.by_us for fact in closed] == [True] * 3
 
 
-async def test_who_closed_is_told(open_llm: Any, open_wire: Any, recorder: Any, provider: Any) -> None:
+async def test_which_side_closed_is_told(open_llm: Any, open_wire: Any, recorder: Any, provider: Any) -> None:
     """A connection that the fake ends after its reply was not hung up by the client."""
     wire = await open_wire(await open_llm())
     await wire.ask(provider.path, provider.request(), {**provider.headers, "Connection": "close"})

@@ -63,7 +63,7 @@ async def test_a_response_holds_text_and_calls(open_llm: Any, ask: Any) -> None:
     assert usage["totalTokenCount"] == usage["promptTokenCount"] + usage["candidatesTokenCount"] + 2
 
 
-async def test_thoughts_are_shown_to_those_who_ask(open_llm: Any, ask: Any) -> None:
+async def test_thoughts_are_shown_where_they_are_asked_for(open_llm: Any, ask: Any) -> None:
     """`includeThoughts` brings them as parts of their own kind, streamed or not."""
     llm = await open_llm(RICH)
     config = {"generationConfig": {"thinkingConfig": {"includeThoughts": True}}}

@@ -90,7 +90,7 @@ async def test_a_text_comes_in_deltas_and_ends_with_its_usage(connect: Connect, 
 
 
 async def test_a_tool_call_is_answered_by_an_item(connect: Connect, recorder: Any) -> None:
-    """The arguments come in deltas; a result of a call that nobody made is refused, and the session goes on."""
+    """The arguments come in deltas; the result of an unknown call is refused, and the session goes on."""
     async with connect(CALL, session={**TEXT_ONLY, "tools": [WEATHER]}) as connection:
         await says(connection)
         events = await answered(connection)

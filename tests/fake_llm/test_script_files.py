@@ -140,7 +140,7 @@ def test_a_wrong_line_is_named(line: Any, complaint: str) -> None:
         ScriptFile.model_validate({"replies": [line]})
 
 
-def test_a_fault_is_left_to_whoever_serves_the_script() -> None:
+def test_a_fault_is_left_to_the_server_of_the_script() -> None:
     """What happens to bytes is carried along unread."""
     fault = {"do": {"stall": "forever"}, "at": {"event": 5}}
     lines = script({"reply": {"text": "a"}, "fault": fault})

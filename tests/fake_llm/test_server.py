@@ -93,7 +93,7 @@ async def test_unknown_models_are_missing_only_where_models_are_listed(open_llm:
     assert (await ask(any_model, provider, model="z")).status == 200
 
 
-async def test_models_are_listed_in_the_shape_of_who_asks(
+async def test_models_are_listed_in_the_shape_of_the_dialect(
     open_llm: Any, ask: Any, recorder: Any, neighbour: Any
 ) -> None:
     """One path of two dialects, distinguished by headers; it is no call of a model and costs nothing."""

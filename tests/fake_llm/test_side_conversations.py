@@ -255,7 +255,7 @@ def test_a_judge_after_a_summary_is_no_main_call(positions: Positions):
 
 
 def test_a_structured_summary_is_followed_by_the_main_conversation(positions: Positions):
-    """Its words are the schema's, and nobody knows how the agent writes them down."""
+    """Its words are the schema's, and how the agent writes them down is unknown."""
     positions.place(talk(MAIN, *returned(1)))
     positions.sides.answered(7, "compact", structured=True)
     assert is_main(positions.place(talk(user("Goal: a short phrase. Go on."))), 2, 2)

@@ -57,7 +57,7 @@ def arguments(called: str, said: str, system: str = "", **properties: Any) -> di
 
 
 def test_the_name_is_one_that_the_description_of_the_tool_lists():
-    """The general one, which has most tools; a phrase in its place calls nobody."""
+    """The general one, which has most tools; a phrase in its place calls no subagent."""
     found = arguments("task", TASK, description=TEXT, subagent_type=TEXT)
     assert found == {"prompt": "Look.", "description": "a short phrase", "subagent_type": "general"}
 

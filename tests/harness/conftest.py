@@ -94,7 +94,7 @@ class FakeStrike:
 class FakeLink:
     """A link that only takes notes; `broken` is raised by the next strike, `open` lets strikes pass.
 
-    Without `told` a strike is in effect, and whoever asked for it has not been told yet. While a strike is `alone` with
+    Without `told` a strike is in effect, and its caller does not know that yet. While a strike is `alone` with
     its connection, no other is admitted.
     """
 

@@ -117,7 +117,7 @@ class GoesOn(Compacting):
 
 
 class DropsOutputs(Compacting):
-    """Asks nobody: the results of tools go, and what was said stays."""
+    """Asks no model: the results of tools go, and what was said stays."""
 
     async def _shorter(self, talk):
         for message in talk.said[:-1]:

@@ -31,7 +31,7 @@ url, session, message = sys.argv[1:4]
 json.dump(dict(os.environ), open(os.path.join(session, "environment.json"), "w"))
 body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": message}]}
 headers = {"x-api-key": os.environ["KEY"], "anthropic-version": "2023-06-01"}
-if "linger" in message:  # a helper that nobody will end but us: a session of its own, a washed environment
+if "linger" in message:  # a helper that only we will end: a session of its own, a washed environment
     import subprocess
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
 try:

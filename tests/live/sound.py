@@ -105,7 +105,7 @@ def run(call):
 
 
 def answered(url, folder, message):
-    """One message at a time, whoever else was given one."""
+    """One message at a time, though other processes have theirs."""
     with open(os.path.join(folder, "lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return played(url, Session(folder), message)

@@ -35,7 +35,7 @@ headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 answer = json.loads(post(url + "/v1/messages", body, headers, timeout_s=100).read())["content"][0]["text"]
 if "Go on." in message:  # (in its control run it shows how fast it can be)
     os.sched_setaffinity(0, {int(core)})
-    time.sleep(4.5 if how == "sleeps" else 0)  # (whoever sleeps does not see what the others do meanwhile)
+    time.sleep(4.5 if how == "sleeps" else 0)  # (a process that sleeps does not see what the others do meanwhile)
     open(spin, "w").close()
     time.sleep(0.5 if how == "sleeps" else 0)
     until = time.thread_time() + (1.2 if how == "works" else 0)

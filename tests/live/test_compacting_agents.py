@@ -66,7 +66,7 @@ def _names(cell: str) -> set[str]:
 @pytest.mark.parametrize("agent", SOUND)
 @pytest.mark.parametrize("scenario", [WORKS, WORDS, WINDOW, EMPTY, FAILS, CALLS])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
-    """One that asks nobody for a summary is skipped where that fails."""
+    """One that asks no model for a summary is skipped where that fails."""
     skipped = scenario in (EMPTY, FAILS, CALLS) and agent == "drops_outputs"
     assert found[scenario, agent] == ("skipped" if skipped else "pass", set(), set())
 

@@ -1,4 +1,4 @@
-"""Agents that know their https hosts by heart, unmodified: they reach the fake, and nobody else."""
+"""Agents that know their https hosts by heart, unmodified: they reach the fake, and no other server."""
 
 import csv
 import shutil

@@ -164,7 +164,7 @@ def test_a_result_that_was_written_before_the_kill_is_known(struck: dict[str, An
     assert saved.results == ("1.1.1",) and not saved.torn
 
 
-def test_a_kill_that_hits_nobody_is_no_pass(struck: dict[str, Any]):
+def test_a_kill_that_hits_no_process_is_no_pass(struck: dict[str, Any]):
     """The turn was over: inconclusive, never green."""
     played = {name: struck[name] for name in ("late", "nobody")}
     assert {name: it.verdict for name, it in played.items()} == dict.fromkeys(played, "inconclusive")

@@ -27,7 +27,7 @@ from wedgehog.harness.record.history import History, read
 
 KILLS = int(os.environ.get("WEDGEHOG_KILLS", "10"))
 TRIES = 3
-"""A place behind a reply's last byte, or a late one, may find nobody: others are aimed at instead, so often."""
+"""A place behind a reply's last byte, or a late one, may find no process: other places are used instead, so often."""
 TOOL = {"tool": "shell", "args": {"command": "sleep 0.2; echo well"}}
 WELL = {"text": "It went well, as far as I can see. {nonce}"}
 AND = {"user": "And?", "model": [{"text": "Yes. {nonce}"}]}

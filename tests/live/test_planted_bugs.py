@@ -299,7 +299,7 @@ def test_another_model_must_take_the_conversation_over_and_not_its_thoughts(simu
 
 
 def test_a_session_that_begins_again_without_a_failure_is_red_at_strict_where_the_spec_names_it(simulated: Found):
-    """Without a name nobody has promised a session, and the scenario is skipped."""
+    """Without a name no session is promised, and the scenario is skipped."""
     assert [_strict(simulated, GOES_ON, it) for it in ("none", "named")] == [("pass", set())] * 2
     assert _strict(simulated, GOES_ON, "named-begins-again") == ("pass", {"history_kept"})
     assert simulated[GOES_ON, "begins-again"].skipped == "the agent does not continue a session"

@@ -142,8 +142,8 @@ LOST = {"permission-unanswered-then-killed": ("waits-for-a-lost-answer", "turn_d
 """Each scenario about permission, with the bug that no other one shows, and the invariant that names it."""
 
 
-def test_who_is_denied_or_not_answered_goes_on_and_the_bugs_are_named(asked: Any, agent_of: Any):
-    """A person denies once, each time, or does not answer and stops the turn; an agent that asks nobody is skipped."""
+def test_an_agent_that_is_denied_or_not_answered_goes_on_and_the_bugs_are_named(asked: Any, agent_of: Any):
+    """A person denies once, each time, or does not answer and stops the turn; one that asks for none is skipped."""
     agents = {"sound": ("acp",), "silent": ("lines",)}
     for name, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE), ("lost", LOST):
         agents[name] = ("acp", "--bug", ",".join(bug for bug, _ in bugs.values()))

@@ -41,7 +41,7 @@ for attempt in range(3):
         print(f"attempt failed: {wrong}", file=sys.stderr, flush=True)
 sys.exit(1)
 """
-"""A total around three attempts with an idle timer, and longer waits each time; CONNECT_S is read by nobody."""
+"""A total around three attempts with an idle timer, and longer waits each time; CONNECT_S is never read."""
 IMPATIENT = """
 answers = []
 for attempt in range(2):

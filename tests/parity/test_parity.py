@@ -179,7 +179,7 @@ async def test_a_cut_before_the_first_byte_of_a_large_request_is_proved(network,
 
 @pytest.mark.parametrize("fault", [it for it in FAULTS if it.name == "cut"], ids=repr)
 @pytest.mark.parametrize("at", [0, BEFORE])
-async def test_who_sends_a_cut_request_again_at_once_is_cut_once(network, worlds, fault, at):
+async def test_a_client_that_sends_a_cut_request_again_at_once_is_cut_once(network, worlds, fault, at):
     """Four at a time, without a pause: one attempt of all of them is lost."""
     request, lost = b"r" * (BEFORE + BEHIND), 0
 
@@ -217,7 +217,7 @@ async def test_who_sends_a_cut_request_again_at_once_is_cut_once(network, worlds
 
 
 async def test_the_next_request_is_struck_too_where_that_is_asked_for_at_once(network, worlds):
-    """Whoever waits behind the struck one is next, and nobody slips through; one that says nothing is nobody."""
+    """The connection behind the struck one is next, and none slips through; one that sends nothing does not count."""
     async with worlds(network, requests=True) as world:
         strike = await world.link.strike(CUT, Upstream(3))
         await world.connect()
@@ -234,8 +234,8 @@ async def test_the_next_request_is_struck_too_where_that_is_asked_for_at_once(ne
         assert sorted([got for got, _ in await asyncio.gather(*endings)], key=len) == expected
 
 
-async def test_a_strike_that_is_taken_away_lets_nobody_into_another(network, worlds):
-    """Who waits behind the struck request waits on when a strike that nobody has met yet is healed."""
+async def test_a_strike_that_is_taken_away_lets_no_request_into_another(network, worlds):
+    """A request behind the struck one waits on when a strike that was not met yet is healed."""
     async with worlds(network, requests=True) as world:
         struck = await world.link.strike(CUT, Upstream(5))
         first, second = await world.connect(), await world.connect()
@@ -250,8 +250,8 @@ async def test_a_strike_that_is_taken_away_lets_nobody_into_another(network, wor
         assert await two.read(10) == b"0123456789"
 
 
-async def test_a_request_that_is_shorter_than_its_fault_harms_nobody(network, worlds):
-    """It arrives whole, no proof is claimed, and whoever comes next is answered at once."""
+async def test_a_request_that_is_shorter_than_its_fault_is_not_harmed(network, worlds):
+    """It arrives whole, no proof is claimed, and the next request is answered at once."""
     async with worlds(network, requests=True) as world:
         strike = await world.link.strike(CUT, Upstream(500))
         client, upstream = await world.pair()
@@ -275,7 +275,7 @@ async def test_half_a_close_closes_both_ways(network, worlds):
 
 
 async def test_an_upstream_that_refuses_looks_like_a_fin(network):
-    """The client connects, then sees FIN: nobody can refuse on behalf of another."""
+    """The client connects, then sees FIN: a proxy cannot refuse in the name of its server."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         link = await network.open_link("llm", closed.getsockname(), resets=False)

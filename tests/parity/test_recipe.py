@@ -44,7 +44,7 @@ async def stalled(world, at: int = 50):
     return client, upstream, strike
 
 
-async def test_a_held_stall_harms_nobody_else(toxiproxy, worlds):
+async def test_a_held_stall_harms_no_other_connection(toxiproxy, worlds):
     """While stalls are held, neighbours old and new are answered, also far beyond the stalled byte."""
     async with worlds(toxiproxy) as world:
         old = await world.pair()
@@ -75,7 +75,7 @@ async def test_a_cut_waits_for_no_stall_that_somebody_listens_to(toxiproxy, worl
         await strike.heal()
 
 
-async def test_a_stall_beside_a_look_alike_blocks_nobody(toxiproxy, worlds):
+async def test_a_stall_beside_a_look_alike_blocks_no_other(toxiproxy, worlds):
     """An idle neighbour that carried as many bytes as a stalled connection is not taken for it, nor for busy."""
     async with worlds(toxiproxy) as world:
         twin_client, twin = await world.pair()
@@ -270,7 +270,9 @@ async def test_a_proxy_finds_another_port_where_the_chosen_one_is_taken(networks
             await link.close()
 
 
-async def test_who_leaves_while_the_server_is_asked_for_its_count_spoils_no_proof(toxiproxy, worlds, monkeypatch):
+async def test_a_client_that_leaves_while_the_server_is_asked_for_its_count_spoils_no_proof(
+    toxiproxy, worlds, monkeypatch
+):
     """Struck and gone between two looks, a connection is proved by the server's count, to which neighbours add too."""
     async with worlds(toxiproxy) as world:
         link = world.link

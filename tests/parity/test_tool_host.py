@@ -136,7 +136,7 @@ async def outcomes(client: str, server: str, cities: list[str], struck: Struck =
                     seen.append(await came_to(call, cities[len(seen)], struck))
         except Exception:
             # A call that takes the whole connection with it. (How a client leaves such a one is its own affair.)
-            traceback.print_exc()  # for whoever expected something else
+            traceback.print_exc()  # for a test that expected something else
             seen += ["lost its server"] if not (seen[before:] and lost(seen[-1])) and len(seen) < len(cities) else []
     return seen
 

@@ -42,7 +42,7 @@ def test_a_new_violation_of_some_failed_repeats_has_a_line(tmp_path):
 
 
 def test_a_failure_of_which_the_baseline_keeps_no_violation_has_a_line(tmp_path):
-    """As in an edited file: nobody can say whether it fails by something new, so it is not "as before"."""
+    """As in an edited file: whether it fails by something new is unknown, so it is not "as before"."""
     (tmp_path / "old.yaml").write_text(OLD.replace("[turn_answered]", "[]"))
     result = gate(campaign_of(tmp_path / "b", *[(1, LATE)] * 3).folder, read_baseline(tmp_path / "old.yaml"))
     (found,) = [it for it in result.found if "violation" in it.says]
@@ -112,7 +112,7 @@ def known(folder, *violated: str) -> Campaign:
 
 
 def test_a_known_failure_with_a_new_violation_warns_on_every_page(tmp_path):
-    """The spec excuses the scenario, but nobody knew this."""
+    """The spec excuses the scenario, but not for this."""
     after = known(tmp_path / "b", "turn_deadline", "session_recovers")
     result = gate(after.folder, baseline_of(known(tmp_path / "a", "turn_deadline")))
     write_gate(result, after.folder)

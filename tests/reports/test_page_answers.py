@@ -68,7 +68,7 @@ def test_how_did_the_history_grow_and_why_did_each_reply_end(campaign: Campaign)
     assert page.count("complete; stop reason: tool") == 6 and page.count("complete; stop reason: end") == 1
 
 
-def test_who_wrote_the_result_of_a_command_that_did_not_end(campaign: Campaign):
+def test_the_result_of_a_command_that_did_not_end_names_its_author(campaign: Campaign):
     """The agent: from which request on, and whether as an error."""
 
     def tell(telling: Telling) -> None:

@@ -269,7 +269,7 @@ def test_markdown_shows_markup_as_words():
         ("WWW.evil.example", r"(?i)www\."),
     ],
 )
-def test_a_comment_that_quotes_an_agent_mentions_nobody_and_links_nowhere(said, seen):
+def test_a_comment_that_quotes_an_agent_mentions_no_user_and_links_nowhere(said, seen):
     """GitHub looks for these after it has read the markup; a person reads the same words."""
     assert re.search(seen, said)
     rendered = html.unescape(re.sub(r"\\(?=[^\w\s])", "", escaped(said)))

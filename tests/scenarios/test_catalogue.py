@@ -67,7 +67,7 @@ def _phase(words: FaultConfig) -> str:
 
 
 def test_the_starters_are_a_first_comparison():
-    """What is played where nobody names a scenario: few enough for a quarter of an hour."""
+    """What is played where no scenario is named: few enough for a quarter of an hour."""
     starters = [file for file in FILES if "starter" in file.scenario.tags]
     assert 10 <= len(starters) <= STARTERS
     lasting = [words for file in starters for words in file.scenario.faults if words.times == "always"]

@@ -261,7 +261,7 @@ async def test_a_service_answers_with_json_and_fails_with_500(coder: Coder, fake
 
 
 async def test_a_cancelled_command_dies_with_its_children(coder: Coder, fake: Fake):
-    """What the shell started doesn't outlive the turn: nobody holds the pipe's other end any more."""
+    """What the shell started doesn't outlive the turn: no process holds the pipe's other end any more."""
     os.mkfifo(coder.folder / "alive")
     reader = os.open(coder.folder / "alive", os.O_RDONLY | os.O_NONBLOCK)
     fake.replies += [calls("exec 3>alive; echo yes >&3; sleep 60 & wait")]

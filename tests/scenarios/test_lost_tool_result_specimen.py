@@ -190,7 +190,7 @@ LOSING = ["61-lines.jsonl", "dangling-in-the-middle.jsonl", "two-dangling.jsonl"
 
 
 @pytest.mark.parametrize("planted", LOSING)
-async def test_unfixed_a_session_with_a_call_without_result_answers_nobody(place: Place, planted: str):
+async def test_unfixed_a_session_with_a_call_without_result_answers_no_message(place: Place, planted: str):
     """No request, no answer, no error: the session is running, and that is all."""
     place.plant(planted)
     async with place.gateway(UNGUARDED) as gateway:
@@ -226,7 +226,7 @@ async def test_a_torn_line_does_not_swallow_what_is_written_behind_it(place: Pla
 
 @pytest.mark.parametrize("fixes", ["none", FIXED])
 async def test_of_two_results_one_reaches_the_provider(place: Place, fixes: str):
-    """The first one; the late one is nobody's."""
+    """The first one; the late one belongs to no call."""
     place.plant("duplicate-result.jsonl")
     place.fake.says = [words("It is.")]
     async with place.gateway(fixes) as gateway:
@@ -305,7 +305,7 @@ BROKEN_PIPES = {"stalls": "exec sleep 60", "is cut": "printf '{\"outp'; exit 0"}
 
 
 @pytest.mark.parametrize("how", BROKEN_PIPES)
-async def test_without_a_deadline_a_lost_answer_holds_the_turn_and_who_comes_behind_it(place: Place, how: str):
+async def test_without_a_deadline_a_lost_answer_holds_the_turn_and_the_message_behind_it(place: Place, how: str):
     """Also with the guard: nothing is loaded while a turn runs."""
     place.fake.says = [calls("echo hi")]
     async with place.gateway("guard-at-load", "--pipe", pipe_that(place.folder, BROKEN_PIPES[how])) as gateway:

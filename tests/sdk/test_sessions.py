@@ -122,7 +122,7 @@ async def test_twenty_parallel_sessions_never_cross(llm: Provider) -> None:
 
 
 async def test_twenty_keys_are_twenty_sessions(llm: Provider) -> None:
-    """Without a prefix: one held session keeps nobody else waiting, and an empty purse is only its own."""
+    """Without a prefix: one held session keeps no other waiting, and an empty purse is only its own."""
     import openai
 
     llm.put({"balance": {"tokens": 1}, "replies": [{"reply": {"text": "Hi"}}]})
@@ -134,7 +134,7 @@ async def test_twenty_keys_are_twenty_sessions(llm: Provider) -> None:
     assert await ask(0, llm.url, "key-fresh") == "Hi"
 
 
-async def test_a_held_session_keeps_nobody_waiting(llm: Provider) -> None:
+async def test_a_held_session_keeps_no_other_waiting(llm: Provider) -> None:
     """One waits at its gate while nineteen others are answered."""
     gate = llm.hold("s0")
     first = asyncio.create_task(ask(0, llm.session_url("s0")))

@@ -72,7 +72,7 @@ def test_agents_that_are_named_replace_the_incidents_own(incident: Any, tmp_path
 
 
 def test_what_an_incident_expects_is_said_of_its_own_agents_only(incident: Any, tmp_path: Path):
-    """A user's agent may be called `buggy` too, and nobody knows what it will do."""
+    """A user's agent may be called `buggy` too, and what it will do is unknown."""
     folder = incident(a={"expect": {"buggy": {"fail": ["turn_answered"]}}})
     mine = tmp_path / "buggy.yaml"
     mine.write_text(yaml.safe_dump({"name": "buggy", "wire": "anthropic", "command": ["x", "{message}"]}))

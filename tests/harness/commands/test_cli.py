@@ -331,7 +331,7 @@ def test_a_campaign_is_no_run_to_replay(wedgehog: Wedgehog):
     ],
 )
 @pytest.mark.usefixtures("wedgehog")
-def test_who_stops_reading_changes_no_exit_code(words: tuple[str, ...], code: int):
+def test_a_reader_that_closes_stdout_changes_no_exit_code(words: tuple[str, ...], code: int):
     """As in `wedgehog agents | head`."""
     command = [sys.executable, "-m", "wedgehog.harness.commands.cli", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -341,7 +341,7 @@ def test_who_stops_reading_changes_no_exit_code(words: tuple[str, ...], code: in
     assert process.returncode == code and b"Broken" not in said and b"Traceback" not in said
 
 
-def test_who_stops_reading_what_is_said_beside_changes_no_exit_code_either(wedgehog: Wedgehog):
+def test_a_reader_that_closes_stderr_changes_no_exit_code(wedgehog: Wedgehog):
     """As in `wedgehog run 2>&1 | head -1`."""
     command = [sys.executable, "-m", "wedgehog.harness.commands.cli", "run", "well.yaml", "--agent", "gone.yaml"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:

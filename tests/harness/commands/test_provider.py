@@ -278,7 +278,7 @@ async def test_a_stream_is_held_at_its_place(llm: Provider, at: dict[str, int], 
     writer.transport.abort()
 
 
-async def test_who_hangs_up_at_a_gate_is_held_no_more(llm: Provider):
+async def test_a_client_that_hangs_up_at_a_gate_is_held_no_more(llm: Provider):
     """And the ledger says when that was."""
     gate = llm.hold()
     with pytest.raises(TimeoutError):
@@ -325,7 +325,7 @@ CALLED = {"name": "get_weather", "arguments": "{}"}
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("a", "b", "c")]
 
 
-async def test_the_ledger_tells_who_was_refused_and_why(llm: Provider):
+async def test_the_ledger_tells_which_request_was_refused_and_why(llm: Provider):
     """A broken history in the provider's words, and nothing billed."""
     await chat(llm, {"role": "tool", "tool_call_id": "z", "content": "x"})
     (entry,) = llm.ledger()
@@ -352,7 +352,7 @@ async def test_background_calls_are_named(llm: Provider):
     assert [entry["background"] for entry in llm.ledger()] == ["title", "", ""]
 
 
-async def test_who_hangs_up_in_a_stall_is_told(llm: Provider):
+async def test_a_hang_up_in_a_stall_is_told(llm: Provider):
     """The reply is under way until the client hangs up."""
     llm.put({"replies": [{"reply": {"text": "Hi there!"}, "fault": {"do": "stall", "at": {"byte": 10}}}]})
     with pytest.raises(TimeoutError):

@@ -217,7 +217,7 @@ def test_garbage_arguments_are_sent_verbatim(kind, raw):
 
 
 @pytest.mark.parametrize(("command", "left"), [("ls", '"l'), ('say "ls"', '"say \\"ls\\'), ("", "")])
-def test_who_closes_unclosed_arguments_gets_less_than_the_model_wrote(command: str, left: str):
+def test_an_agent_that_closes_unclosed_arguments_gets_less_than_the_model_wrote(command: str, left: str):
     """A parser that only adds the braces would change nothing if nothing but a brace were missing."""
     said = harmed({"garbage_arguments": "unclosed"}, Reply((ToolCall("shell", {"command": command}),))).items[0]
     assert said.raw_args == f'{{"command":{left}'

@@ -51,7 +51,7 @@ def test_the_call_of_a_cut_reply_that_ran_must_not_run_again_for_the_retry():
     ("whom", "killed"), [("tree", "the agent"), ("leader", "the agent"), ("server", "the tool server")]
 )
 def test_a_call_that_a_restart_ran_again_fails_and_the_kill_is_said(whom: str, killed: str):
-    """How far the first run came nobody knows: to ask for a second is the model's or the user's."""
+    """How far the first run came is unknown: the model or the user may ask for a second."""
     tell, token = _called()
     tell.starts(token)
     tell.kill(whom).message()

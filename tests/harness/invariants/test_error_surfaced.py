@@ -16,7 +16,7 @@ def _down(answer: str = "", *, exit_code: int = 0, carries_nonces: bool = True, 
 
 @pytest.mark.parametrize("answer", ["", "Sorry, something went wrong."])
 def test_a_client_that_swallows_a_permanent_503_fails(answer: str):
-    """Exit code 0 with an apology, or with nothing, tells nobody what happened."""
+    """Exit code 0 with an apology, or with nothing, does not tell what happened."""
     assert check("error_surfaced", _down(answer)).status == "fail"
 
 

@@ -1,4 +1,4 @@
-"""When nobody waits any more, nothing is spent."""
+"""After a stop nothing is spent."""
 
 from typing import Any
 
@@ -150,7 +150,7 @@ def test_a_stopped_turn_that_goes_on_behind_the_next_message_still_spends():
 
 @pytest.mark.parametrize("late", [{"turn": 1, "background": "title"}, {"turn": 0}, {"turn": 2, "background": "title"}])
 def test_what_a_call_behind_the_next_message_belongs_to_must_be_sure(late: dict[str, Any]):
-    """A title of the whole session quotes the stopped turn as well; a call of no turn is nobody's."""
+    """A title of the whole session quotes the stopped turn as well; a call of no turn belongs to none."""
     assert check("no_spend_after_abort", _stopped_and_gone_on(**late)).status == "pass"
 
 

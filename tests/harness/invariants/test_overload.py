@@ -78,7 +78,7 @@ def test_a_wait_at_another_time_excuses_nothing(name: str):
     assert check(name, history, **bounds).status == "fail"
 
 
-def test_everybody_is_named_who_waited():
+def test_each_process_that_waited_is_named():
     """The network's server holds a turn up too."""
     tell = _slow_turn(1.4).waited(1.0, for_s=5, network_s=0.5)
     assert check("turn_deadline", tell.end().seal(), turn_s=60).says.endswith(

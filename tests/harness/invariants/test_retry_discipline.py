@@ -79,7 +79,7 @@ def test_a_400_401_or_402_is_not_repeated_unchanged(code: int, status: str):
 
 
 @pytest.mark.parametrize("code", [400, 429])
-def test_a_refusal_that_the_network_lost_binds_nobody(code: int):
+def test_a_refusal_that_the_network_lost_binds_no_agent(code: int):
     """No byte of it arrived: what the agent saw is a broken connection."""
     tell = HistoryBuilder()
     tell.message()
@@ -94,7 +94,7 @@ def test_a_refusal_that_the_network_lost_binds_nobody(code: int):
 @pytest.mark.parametrize(
     ("delivered", "headers", "status"), [(0, True, "fail"), (10, True, "fail"), (0, False, "pass"), (10, False, "pass")]
 )
-def test_who_has_the_headers_of_a_refusal_knows_its_status(delivered: int, headers: bool, status: str):
+def test_an_agent_that_has_the_headers_of_a_refusal_knows_its_status(delivered: int, headers: bool, status: str):
     """Whatever became of its body; of a refusal that is slow, `delivered` is only the most that can have arrived."""
     tell = HistoryBuilder()
     tell.message()

@@ -155,13 +155,13 @@ def _killed() -> HistoryBuilder:
 
 
 def _unheard(tell: HistoryBuilder) -> None:
-    """A message that nobody reacts to, until its time is over."""
+    """A message that the agent does not react to, until its time is over."""
     tell.message()
     tell.wait(121).deadline()
     tell.end("", ended="deadline", exit_code=-9)
 
 
-def test_three_messages_after_a_kill_that_nobody_answers_are_lost():
+def test_three_messages_without_an_answer_after_a_kill_are_lost():
     """A stuck session: the recovery message is not answered either."""
     tell = _killed()
     for _ in range(3):

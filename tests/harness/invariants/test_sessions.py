@@ -106,7 +106,7 @@ def at_once(waits_s: float, *, whole_link: bool = False, answer: str | None = No
     return tell.seal()
 
 
-def test_who_waits_for_a_stalled_session_is_named():
+def test_a_session_that_waits_for_a_stalled_one_is_named():
     """B asks only when A's turn is over: a lock, a queue. B that is slow by itself, or a dead link, is not that."""
     assert check("session_unharmed", at_once(0.2)).status == "pass"
     assert check("session_unharmed", at_once(3.9)).status == "pass"

@@ -95,7 +95,7 @@ def test_a_turn_that_told_of_each_refusal_and_went_on_is_late_and_not_called_sil
         ("Traceback (most recent call last):\n    raise OSError(1)\nKeyboardInterrupt", "gave no answer and no error"),
     ],
 )
-def test_who_told_of_an_error_and_went_on_is_late_and_not_called_silent(stderr: str, says: str):
+def test_an_agent_that_told_an_error_and_went_on_is_late_and_not_called_silent(stderr: str, says: str):
     """But for what our own stop made it say."""
     verdict = check("turn_deadline", _stopped_at(60, stderr=stderr).seal(), turn_s=60)
     assert verdict.status == "fail" and says in verdict.says
@@ -127,7 +127,7 @@ def test_only_what_follows_the_answer_is_a_usual_exit(after_answer_s: float, sta
     assert check("turn_deadline", tell.end(after_answer_s=after_answer_s).seal(), turn_s=60).status == status
 
 
-def test_who_has_not_answered_has_no_usual_exit():
+def test_an_agent_that_has_not_answered_has_no_usual_exit():
     """An error that comes too late is late."""
     tell = HistoryBuilder(exit_s=25)
     tell.message()

@@ -118,7 +118,7 @@ async def test_a_closed_port_stays_ours(link):
     writer.close()
 
 
-async def test_a_pace_on_the_whole_link_meets_those_who_come_later(link):
+async def test_a_pace_on_the_whole_link_meets_later_connections(link):
     """A connection made while the link drips drips too, and stops dripping when healed."""
     strike = await link.strike(Drip(60.0), WholeLink())
     reader, writer = await asyncio.open_connection(*link.address)

@@ -64,7 +64,7 @@ def test_latest_points_to_the_newest_campaign_and_moves_with_the_folder(tmp_path
     assert not latest.readlink().is_absolute()
 
 
-def test_a_folder_that_nobody_may_replace_keeps_its_name(tmp_path: Path):
+def test_a_folder_that_may_not_be_replaced_keeps_its_name(tmp_path: Path):
     """Where `latest` is a real folder of the user's it is left alone, and the campaign goes on."""
     (tmp_path / "latest").mkdir()
     store = CampaignStore(tmp_path, datetime(2026, 1, 1, tzinfo=UTC), "aa")

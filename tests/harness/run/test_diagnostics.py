@@ -136,7 +136,7 @@ def test_of_two_servers_the_one_that_gave_no_answer_is_named():
     assert said(told(), sight(tools, page)).endswith("it held a connection to tool:web")
 
 
-def test_a_tool_that_was_killed_with_its_agent_is_waited_for_by_nobody():
+def test_a_tool_that_was_killed_with_its_agent_is_not_waited_for():
     """It left no word of its end."""
     tell = told()
     (token,) = tell.reply(tell.ask(1), tools=[True])

@@ -103,7 +103,7 @@ def test_a_turn_that_ends_without_a_hang_up_may_have_ended_by_a_timer():
     assert line.startswith("turn 1: its timer 'total' (90 s; here 9 s) fired: it ended the turn after 9.0")
 
 
-def test_a_hang_up_that_nobody_saw_is_measured_by_the_end_of_the_turn():
+def test_a_hang_up_that_was_not_seen_is_measured_by_the_end_of_the_turn():
     """The fault was healed as the turn ended, so that the close of the connection told nothing."""
     tell = HistoryBuilder(time_scale=12)
     tell.message()

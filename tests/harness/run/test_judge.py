@@ -384,7 +384,7 @@ def test_an_invariant_that_is_switched_off_is_not_judged():
     assert (judgement.verdict, judgement.violated) == ("pass", ())
 
 
-def test_an_invariant_for_those_who_ask_is_judged_only_then():
+def test_an_invariant_that_must_be_asked_for_is_judged_only_then():
     """An error that its user sees is enough, unless the scenario wants an answer."""
     tell = HistoryBuilder()
     tell.message()
@@ -517,7 +517,7 @@ def test_a_specs_limits_tighten_a_bound_and_never_loosen_it(
     ],
 )
 def test_every_limit_of_a_spec_reaches_an_invariant(name: str, limit: str, parameter: str):
-    """A promise that nobody checks would be worse than none."""
+    """A promise that is not checked would be worse than none."""
     assert bounds(name, {}, agent(limits={limit: 2}), 10.0) == {parameter: 2}
 
 

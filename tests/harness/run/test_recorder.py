@@ -365,7 +365,7 @@ async def test_no_call_is_shorter_than_the_time_to_its_first_byte():
 
 
 def test_the_end_of_a_refusal_is_not_the_end_of_a_reply(rig: Rig):
-    """It is told to the injector as unpaid, and billed to nobody."""
+    """The injector reads that it is unpaid, and it is not billed."""
     rig.asks(1, TALK)
     rig.recorder.saw(fact.RefusalSent(1, 429, "rate", "", False, True))
     rig.ends()
@@ -419,7 +419,7 @@ def test_a_drip_counts_as_a_stall(rig: Rig):
         (10, "stalled", 1, [False, False]),
     ],
 )
-def test_a_drip_that_reached_its_end_is_a_whole_reply_and_nobody_hung_up(
+def test_a_drip_that_reached_its_end_is_a_whole_reply_without_a_hang_up(
     rig: Rig, at: int, how: str, hung_up: int, whole: list[bool]
 ):
     """A slow agent that reads all of it closes its connection as any other does."""
@@ -571,7 +571,7 @@ def test_an_agent_that_hangs_up_gets_what_was_written_and_pays_what_was_generate
 
 @pytest.mark.parametrize(("how", "hung_up"), [("stalled", 1), ("slowed", 1), ("cut", 0)])
 def test_a_connection_that_closes_under_a_stall_was_closed_by_the_agent(rig: Rig, how: Any, hung_up: int):
-    """Under a cut it was closed by the network, and nobody hung up."""
+    """Under a cut it was closed by the network, and the agent did not hang up."""
     rig.harm.limited[1] = how
     rig.accepted()
     rig.ends()

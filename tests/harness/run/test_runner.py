@@ -360,7 +360,7 @@ def allowing(tokens: int) -> str:
 
 
 async def test_a_control_run_names_a_limit_that_is_too_low_for_its_answer(playing: Any):
-    """The nonce stands last: without it nobody can tell whether the agent answers."""
+    """The nonce stands last: without it an answer can't be recognised."""
     _, facts = await playing(None, code=allowing(5))
     assert not facts.passed
     assert facts.says == (

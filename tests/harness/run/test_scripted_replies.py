@@ -184,7 +184,7 @@ def test_a_call_beyond_the_script_of_a_turn_that_is_over_gets_last_words(play: A
 
 
 def test_calls_of_no_turn_get_words_that_offer_nothing(play: Any):
-    """And are nobody's business."""
+    """And they do not matter."""
     it = play()
     it.script.positions.end()
     assert it.answer(1, talk("ping")) == Reply((Text("A short note"),)) and it.replies == {}

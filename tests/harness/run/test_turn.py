@@ -333,7 +333,7 @@ async def test_what_the_run_waited_for_processors_puts_the_deadline_off(rig: Rig
     assert [it.cpu_wait_s for it in rig.history.of(DeadlineHit)] == [0.0]
 
 
-async def test_nobody_waits_for_ever_for_an_agent_that_gets_no_processor(rig: Rig, manual_clock: Any):
+async def test_the_wait_for_an_agent_that_gets_no_processor_has_an_end(rig: Rig, manual_clock: Any):
     """That it was granted less than it had waited is said."""
     rig.player.cpu = FakeMeter(LONGEST_STRETCH_S + 20)  # type: ignore[assignment]
     playing = rig.plays()
@@ -482,7 +482,7 @@ async def test_a_request_that_the_waits_for_processors_may_have_delayed_does_not
 
 
 async def test_a_service_is_watched_while_a_tool_of_the_stopped_turn_still_runs(manual_clock: Any):
-    """What it does with the result will show; a tool of another turn is nobody's business here."""
+    """What it does with the result will show; a tool of another turn does not matter here."""
     rig = Rig(manual_clock, stays=True)
     rig.history.add(BeaconSeen(token="11.1.1", phase="started"))
     for phase in ("started", "done"):
@@ -513,7 +513,7 @@ async def test_the_watch_after_a_stop_comes_to_an_end(manual_clock: Any):
 
 @pytest.mark.parametrize(("waits_s", "granted_s"), [(8.0, 8.0), (LONGEST_STRETCH_S + 20, LONGEST_STRETCH_S)])
 async def test_waits_for_processors_put_off_the_end_of_the_watch(manual_clock: Any, waits_s: float, granted_s: float):
-    """Else a service that spends for ever would be undecided on a busy machine; nobody waits for ever for it."""
+    """Else a service that spends for ever would be undecided on a busy machine; the wait for it has an end."""
     rig = Rig(manual_clock, stays=True)
     rig.player.cpu = FakeMeter(0, harness_s=waits_s)  # type: ignore[assignment]
     rig.injector.open_calls.add(1)
@@ -538,13 +538,13 @@ async def test_a_network_that_breaks_in_mid_turn_stops_it(rig: Rig):
 
 
 async def test_an_agent_that_cannot_be_run_says_so(rig: Rig):
-    """The error passes to whoever plays the run."""
+    """The error passes to the caller."""
     rig.session.fails = AgentError("no such program")
     with pytest.raises(AgentError, match="no such program"):
         await rig.plays()
 
 
-async def test_a_cancelled_turn_leaves_nobody_waiting(rig: Rig):
+async def test_a_cancelled_turn_leaves_no_task_waiting(rig: Rig):
     """Ctrl-C in mid turn: the session's own task is cancelled and awaited."""
     playing = rig.plays()
     await until(lambda: rig.session.told)

@@ -49,7 +49,7 @@ def test_no_invariant_is_red_for_a_turn_that_ended_by_a_kill_alone(name: str):
 
 
 def test_words_that_came_before_the_kill_are_not_taken_for_an_answer():
-    """Half an answer on the screen of a crash is nobody's lie."""
+    """Half an answer on the screen of a crash is no lie."""
     tell = HistoryBuilder()
     tell.message()
     tell.cut(tell.ask(1), CUT_TEXT)
@@ -192,7 +192,7 @@ def two(first_answer: str | None = None, second_answer: str | None = None) -> Hi
 
 
 def test_turns_at_once_know_of_each_other_and_are_judged_by_themselves():
-    """Both answered: nothing is red. A turn that follows is beside nobody."""
+    """Both answered: nothing is red. A turn that follows is beside no other."""
     tell = two()
     tell.message("recovery")
     tell.answer_step(1)

@@ -34,7 +34,7 @@ READ, WRITE = "SELECT * FROM said", "INSERT INTO said VALUES ('x')"
 
 
 @pytest.mark.parametrize(("mode", "reads"), [("DELETE", False), ("WAL", True)])
-async def test_nobody_else_can_write_until_the_lock_is_given_back(tmp_path: Path, mode: str, reads: bool):
+async def test_no_other_process_can_write_until_the_lock_is_given_back(tmp_path: Path, mode: str, reads: bool):
     """Nor read, where the database has no write-ahead log. Reading its file here does not break the lock."""
     file = database(tmp_path / "session.db", mode)
     (tmp_path / "notes.txt").write_text("no database")

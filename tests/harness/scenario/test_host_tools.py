@@ -125,7 +125,7 @@ def test_a_fault_that_can_strike_is_taken(tmp_path: Path, fault: str):
 
 
 def test_a_fault_on_tools_that_are_not_there_is_refused(tmp_path: Path):
-    """The host without tools, the database that nobody asked for."""
+    """The host without tools, the database without a use."""
     lose = "    model: [{tool: weather}]\nfaults:\n  - {link: tool:mcp, at: {tool: 1}, do: lose_result}\n"
     assert "our tool host has no tools: write `tools: {…: {answer: …}}`" in complaint(tmp_path, lose)
     stall = "faults:\n  - {link: store:db, at: {query: 1}, do: {stall: forever}}\n"

@@ -65,7 +65,7 @@ async def test_what_is_sent_before_a_message_was_handed_over_is_no_answer_to_it(
     assert (rig.service.handed, rig.service.sent) == (number, ["Yes"])
 
 
-async def test_other_methods_are_answered_and_nobody_hears_of_them(rig: Rig):
+async def test_other_methods_are_answered_and_not_recorded(rig: Rig):
     """Typing is no answer."""
     assert await rig.call("sendChatAction", chat_id=7, action="typing") is True
     assert (await rig.call("getMe"))["is_bot"] is True

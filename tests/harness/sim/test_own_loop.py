@@ -193,7 +193,7 @@ def by_its_runner() -> str:
     ids=["by hand", "by uvloop.run"],
 )
 def test_a_loop_of_uvloop_is_refused_by_its_name(way: Callable[[], str], says: str, monkeypatch: pytest.MonkeyPatch):
-    """Imported before and after the function began; else it waits in real time, or says what nobody understands."""
+    """Imported before and after the function began; else it waits in real time, or its error does not help."""
     pytest.importorskip("uvloop")
     for _ in range(2):
         with pytest.raises(SimUnsupportedError, match=says + ".*live world"):

@@ -319,7 +319,7 @@ def test_a_try_beside_another_one_that_was_left_open_was_not_cut_short():
         ),
     ],
 )
-def test_a_request_that_nobody_waits_for_any_more_is_named(it: Taken, said: str):
+def test_a_request_whose_turn_is_over_is_named(it: Taken, said: str):
     """It is paid for, and brings nothing."""
     assert [found for found in findings(measured(it)) if found.startswith(said)]
 

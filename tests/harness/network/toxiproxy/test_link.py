@@ -131,7 +131,7 @@ async def test_a_strike_that_is_taken_away_is_looked_at_once_more():
     assert await strike.fired(1) is not None
 
 
-async def test_a_connection_that_ended_while_another_fault_was_armed_makes_nobody_wait():
+async def test_a_connection_that_ended_while_another_fault_was_armed_holds_no_other():
     """Agents that give up sooner than faults are armed would leave a row of them, which holds up later replies."""
     left = ("127.0.0.1", 4)
 

@@ -160,7 +160,7 @@ async def test_a_tool_that_fails_is_done_with_an_error(asking: Any, manual_clock
     assert told.said[-1] == ("done", "1.1.1", 1)
 
 
-async def test_a_call_that_the_model_never_made_is_answered_and_harmed_by_nobody(tmp_path: Path, manual_clock: Any):
+async def test_a_call_that_the_model_never_made_is_answered_and_not_harmed(tmp_path: Path, manual_clock: Any):
     """It has no place in the story; that it came is on record."""
     pytest.importorskip("mcp")
     told: Any = Told(lost=True)
@@ -172,7 +172,7 @@ async def test_a_call_that_the_model_never_made_is_answered_and_harmed_by_nobody
     assert told.said == [("called", "weather", "", 7)]
 
 
-async def test_nobody_without_the_secret_is_a_server(tmp_path: Path):
+async def test_a_process_without_the_secret_is_no_server(tmp_path: Path):
     """The connection is closed, and nothing is sent."""
     pytest.importorskip("mcp")
     async with host("stdio", tmp_path) as found:

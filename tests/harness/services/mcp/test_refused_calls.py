@@ -107,7 +107,7 @@ async def test_the_metadata_of_the_resource_is_there_once_a_request_was_refused(
 
 
 async def test_the_official_client_with_oauth_follows_the_challenge_as_far_as_it_goes():
-    """It accepts the metadata as this server's own, and finds that nobody can be registered there."""
+    """It accepts the metadata as this server's own, and finds that no client can be registered there."""
     oauth = pytest.importorskip("mcp.client.auth", reason="the MCP package is not installed")
     httpx = pytest.importorskip("httpx2", reason="the MCP package is not installed")
     from mcp.shared.auth import OAuthClientMetadata
