@@ -2,10 +2,11 @@
 
 It starts `staying.py`, an agent that takes JSON lines, reads its events, and shows the answer to its own user: for one
 message, or (`--stays`) for one message after the other, also as JSON lines. A bug: `waits-for-the-end`,
-`an-end-is-a-success`, `starts-it-for-ever`, `never-starts-another`, `has-no-timer`, `leaves-it-behind`.
+`an-end-is-a-success`, `starts-it-for-ever`, `never-starts-another`, `has-no-timer`, `leaves-it-behind`,
+`forgets-what-it-can-not-resume`, `stays-busy`.
 """
 
-# ruff: noqa: PTH100, PTH118, PTH120  (as in `sound.py`)
+# ruff: noqa: PTH100, PTH107, PTH110, PTH118, PTH120, PTH123, PTH208  (as in `sound.py`)
 
 import json
 import os
@@ -89,12 +90,20 @@ class Driven:
             words += event.get("text", "")
 
 
-def played(driven, message):
+def played(driven, message, folder):
     """Answer, error."""
+    busy = os.path.join(folder, "busy")
+    if os.path.exists(busy):
+        return "", "Error: the agent is busy with another message"
     while True:
         try:
             return driven.answer(message), ""
         except DrivenError as wrong:
+            if BUG == "forgets-what-it-can-not-resume":
+                for name in os.listdir(folder):
+                    os.remove(os.path.join(folder, name))
+            if BUG == "stays-busy":
+                open(busy, "w").close()
             if BUG != "starts-it-for-ever":
                 return "", str(wrong)
 
@@ -105,11 +114,11 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         if message != "--stays":
-            answer, error = played(driven, message)
+            answer, error = played(driven, message, folder)
             print(answer)
             sys.exit(error or None)
         for line in iter(sys.stdin.readline, ""):
-            answer, error = played(driven, json.loads(line)["text"])
+            answer, error = played(driven, json.loads(line)["text"], folder)
             if error:
                 print(json.dumps({"type": "error", "message": error}), flush=True)
             print(json.dumps({"type": "done", "text": answer}), flush=True)

@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 JOBS = "--jobs=5"
 """The runs mostly wait: more of them at once than the machine has processors."""
 STORIES = ("worker-dies-in-mid-reply", "worker-dies-in-mid-tool", "worker-dies-each-time", "worker-stands-still")
+RESUMED = "worker-dies-when-it-resumes"
 LINES: dict[str, Any] = {
     "send": {"type": "user", "text": "{message}"},
     "answer": "joined:text",
@@ -51,8 +52,8 @@ def played(wedgehog: Any, folder: Path, agents: list[str], *stories: str) -> dic
 
 def test_a_sound_program_survives_its_worker(wedgehog: Any, program: Any, tmp_path: Path):
     """Whether it starts the agent for each message, or keeps it."""
-    found = played(wedgehog, tmp_path, [program(), program(stays=True)], *STORIES)
-    assert len(found) == 8 and {*found.values()} == {"pass"}
+    found = played(wedgehog, tmp_path, [program(), program(stays=True)], *STORIES, RESUMED)
+    assert len(found) == 10 and {*found.values()} == {"pass"}
 
 
 def test_a_check_says_that_there_is_a_worker(wedgehog: Any, program: Any):
@@ -75,6 +76,19 @@ def test_an_agent_that_dies_each_time_is_not_started_without_an_end(wedgehog: An
     """Each start is a paid request."""
     found = played(wedgehog, tmp_path, [program("starts-it-for-ever")], STORIES[2])
     assert "paid_call_bound" in found[STORIES[2], "starts-it-for-ever"].split(";")
+
+
+def test_a_session_that_could_not_be_resumed_is_neither_forgotten_nor_busy_for_ever(
+    wedgehog: Any, program: Any, tmp_path: Path
+):
+    """The agent below dies each time that the second message starts it, and works again with the third."""
+    wrong = [program("forgets-what-it-can-not-resume"), program("stays-busy")]
+    wrong += [program("never-starts-another", stays=True)]
+    assert played(wedgehog, tmp_path, wrong, RESUMED) == {
+        (RESUMED, "forgets-what-it-can-not-resume"): "error_forgets_nothing",
+        (RESUMED, "stays-busy"): "session_recovers",
+        (RESUMED, "never-starts-another-stays"): "session_recovers",
+    }
 
 
 def test_an_agent_that_asks_the_model_itself_has_no_worker(wedgehog: Any, program: Any, tmp_path: Path):
