@@ -60,7 +60,7 @@ class Agent:
             if self.bug == "thoughts are dropped":
                 said.pop("reasoning_content", None)
             called = [call["function"] for call in said.get("tool_calls") or []]
-            broken = any(not (_object(it["arguments"]) and it["name"]) for it in called)
+            broken = any(not (_object(it["arguments"]) and _proper(it["name"])) for it in called)
             empty = not (said.get("content") or said.get("tool_calls"))
             if empty and self.bug == "an empty message":
                 self.said.append(said)
@@ -71,6 +71,8 @@ class Agent:
                     it["arguments"] = "{}"
                 if not it["name"] and self.bug != "a call without a name":
                     it["name"] = "bash"
+                if not _proper(it["name"]) and self.bug not in ("a call without a name", "marks in a name"):
+                    it["name"] = "".join(letter for letter in it["name"] if letter.isalnum())
             self.said.append(said)
             return said
         raise ModelError("Error: the model gave no whole reply")
@@ -96,6 +98,10 @@ def _object(text):
         return False
 
 
+def _proper(name):
+    return bool(name) and all(letter.isalnum() or letter in "_-" for letter in name)
+
+
 async def _ran(arguments):
     if not _object(arguments) or not isinstance(json.loads(arguments).get("command"), str):
         return "Error: the arguments are no JSON object with a command"
@@ -119,3 +125,4 @@ a_call_without_a_name = _agent(mends=True, bug="a call without a name")
 an_empty_message = _agent(mends=True, bug="an empty message")
 two_messages_in_a_row = _agent(mends=False, bug="two messages in a row")
 thoughts_are_dropped = _agent(mends=True, bug="thoughts are dropped")
+marks_in_a_name = _agent(mends=True, bug="marks in a name")

@@ -13,6 +13,7 @@ PLANTED = {
     "empty-message-is-refused": "an_empty_message",
     "roles-must-alternate": "two_messages_in_a_row",
     "thoughts-must-come-back": "thoughts_are_dropped",
+    "tool-call-with-marks-in-its-name": "marks_in_a_name",
     "tool-call-without-a-name": "a_call_without_a_name",
 }
 Result = tuple[str, str, str]

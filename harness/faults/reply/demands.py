@@ -1,6 +1,7 @@
 """A provider that is stricter than its wire: it refuses requests which others of the same wire accept."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -18,6 +19,7 @@ _NEEDS: Mapping[Rule, tuple[Need, ...]] = {
     "arguments": ("calls",),
     "names": ("calls",),
 }
+_NAME = re.compile("[a-zA-Z0-9_-]+")
 _THOUGHT = Thinking("I think about it.")
 
 
@@ -27,10 +29,11 @@ class Demands(ReplyFault):
 
     `roles`: messages of the user and of the model take turns, as the chat templates of Gemma and Mistral ask.
     `arguments`: those of each tool call in the history are a JSON object, as vLLM, Kimi and xAI ask. `content`: a
-    message of the model has text or a tool call, as Mistral asks. `names`: each tool call in the
-    history has a name, as every provider asks; only a gateway that sends such a call accepts it. `thoughts`, on
-    `openai-chat` only: each reply with a tool call has `reasoning_content`, which must come back with the call, as
-    DeepSeek, Kimi and Xiaomi ask. Nothing heals it. It need not fire: an agent that keeps the rule is never refused.
+    message of the model has text or a tool call, as Mistral asks. `names`: each tool call in the history has a name
+    of letters, digits, `_` and `-`, as OpenAI, Anthropic and Bedrock ask; only a gateway that sends such a call accepts
+    another one. `thoughts`, on `openai-chat` only: each reply with a tool call has `reasoning_content`, which must
+    come back with the call, as DeepSeek, Kimi and Xiaomi ask. Nothing heals it. It need not fire: an agent that keeps
+    the rule is never refused.
     """
 
     rule: Rule
@@ -74,8 +77,8 @@ def _is_object(text: str) -> bool:
         return False
 
 
-def _has_a_nameless_call(messages: Sequence[Message]) -> bool:
-    return any(not call.name for message in messages for call in message.tool_calls)
+def _has_a_call_without_a_proper_name(messages: Sequence[Message]) -> bool:
+    return not all(_NAME.fullmatch(call.name) for message in messages for call in message.tool_calls)
 
 
 def _has_no_thoughts(messages: Sequence[Message]) -> bool:
@@ -95,5 +98,8 @@ _RULES: dict[Rule, tuple[Callable[[Sequence[Message]], bool], str]] = {
         _has_no_thoughts,
         "The `reasoning_content` in the thinking mode must be passed back to the API.",
     ),
-    "names": (_has_a_nameless_call, "Assistant tool call function.name must not be empty"),
+    "names": (
+        _has_a_call_without_a_proper_name,
+        "Invalid function.name of a tool call: expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+    ),
 }

@@ -74,9 +74,12 @@ _GARBAGE: dict[str, Callable[[Mapping[str, Any], str], str]] = {
 
 @fault("near_miss_tool", family="reply")
 class NearMissTool(ToolCallsFault):
-    """Every tool call of the reply misses its tool's name: by a letter, by case, or by a suffix."""
+    """Every tool call of the reply misses its tool's name: by a letter, by case, by a suffix, or by `marks`.
 
-    by: Literal["letter", "case", "suffix"] = "letter"
+    `marks`: those of a chat template stand behind the name, which some providers refuse in later requests.
+    """
+
+    by: Literal["letter", "case", "suffix", "marks"] = "letter"
 
     def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
         """The same call of a tool that is not advertised."""
@@ -88,6 +91,7 @@ _MISSES: dict[str, Callable[[str], str]] = {
     "letter": lambda name: name[: len(name) // 2] + name[len(name) // 2 + 1 :],
     "case": str.swapcase,
     "suffix": lambda name: f"{name}_tool",
+    "marks": lambda name: f"{name}<|channel|>commentary",
 }
 
 

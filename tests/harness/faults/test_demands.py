@@ -14,9 +14,9 @@ ANSWER = Reply((Text("Done"),))
 SYSTEM, USER, MODEL = Message("system", "Be kind."), Message("user", "Go on."), Message("assistant", "I do.")
 
 
-def called(arguments: str) -> tuple[Message, Message]:
+def called(arguments: str, name: str = "bash") -> tuple[Message, Message]:
     """A tool call with these arguments, and its result."""
-    call = ToolCallSeen("c1", "bash", arguments)
+    call = ToolCallSeen("c1", name, arguments)
     return Message("assistant", tool_calls=(call,)), Message("tool", tool_results=(ToolResultSeen("c1", "ok"),))
 
 
@@ -27,6 +27,8 @@ def called(arguments: str) -> tuple[Message, Message]:
         ("roles", (USER, MODEL, MODEL, USER), (USER, *called("{}"), *called("{}"), USER)),
         ("arguments", (USER, *called('{"command": "ec')), (USER, *called('{"command": "echo"}'))),
         ("arguments", (USER, *called("[1]")), (USER, MODEL, USER)),
+        ("names", (USER, *called("{}", "")), (USER, *called("{}", "read_file-2"))),
+        ("names", (USER, *called("{}", "bash<|channel|>commentary")), (USER, MODEL, USER)),
         ("thoughts", (USER, *called("{}")), (USER, replace(called("{}")[0], thoughts=("Hm.",)), called("{}")[1])),
         ("thoughts", (USER, *called("{}")), (USER, replace(called("{}")[0], thoughts=("",)), called("{}")[1])),
         ("content", (USER, Message("assistant", " "), USER), (USER, *called("{}"), USER)),

@@ -188,6 +188,7 @@ def test_duplicate_ids_take_two_calls():
         ("near_miss_tool", ("Bash",), "Bah"),
         ({"near_miss_tool": "case"}, ("Bash",), "bASH"),
         ({"near_miss_tool": "suffix"}, ("Bash",), "Bash_tool"),
+        ({"near_miss_tool": "marks"}, ("Bash",), "Bash<|channel|>commentary"),
         ("near_miss_tool", ("Bash", "Bah"), "Bash_tool"),
         ("near_miss_tool", (), "x_tool"),
     ],
