@@ -69,6 +69,10 @@ class AcpSession(LivingSession):
         second.name, second._id, second._alone = self.name, self._id, False
         return second
 
+    @property
+    def _speaks_protocol(self) -> bool:
+        return True
+
     def _lines(self) -> tuple[Sequence[str], Sequence[str] | None]:
         return self._talks.start, None
 

@@ -123,6 +123,8 @@ class Outcome:
     stderr: str = ""
     shared: bool = False
     """Whether a turn of another session in the same process may have printed a part of it."""
+    log_on_stderr: bool = False
+    """Whether the user reads only what the agent's protocol brings: stderr is its log."""
     ended: EndedHow = "by itself"
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""

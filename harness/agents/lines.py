@@ -93,6 +93,10 @@ class LinesSession(LivingSession):
         self._heard = HeardLines()
         super().__init__(spec, place, surroundings, tree)
 
+    @property
+    def _speaks_protocol(self) -> bool:
+        return not isinstance(self._talks.done, str)  # (a prompt, as a person reads it in a terminal)
+
     def _lines(self) -> tuple[Sequence[str], Sequence[str] | None]:
         return self._talks.start, self._talks.resume
 

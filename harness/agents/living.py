@@ -61,6 +61,11 @@ class LivingSession(Session):
 
     # ---- what a kind of agent says
 
+    @property
+    def _speaks_protocol(self) -> bool:
+        """Whether a front end reads what it prints, and a person only what that shows."""
+        return False
+
     def _lines(self) -> tuple[Sequence[str], Sequence[str] | None]:
         """The command line of the first process, and that of a later one, if it differs."""
         raise NotImplementedError
@@ -151,7 +156,12 @@ class LivingSession(Session):
         error = said.error or raised or ""
         after_s = seconds_since(self._answered_s(owned, said.answer)) if said.answer.strip() else None
         told = Outcome(said.answer, error, code, raised=raised, stdout=out, stderr=err, ended=self._ended)
-        return replace(told, after_answer_s=after_s, usage=told_usage(self._spec.usage, (out, err)))
+        return replace(
+            told,
+            log_on_stderr=self._speaks_protocol,
+            after_answer_s=after_s,
+            usage=told_usage(self._spec.usage, (out, err)),
+        )
 
     # ---- what it asks its user
 

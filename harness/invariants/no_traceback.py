@@ -26,9 +26,9 @@ def no_traceback(history: History) -> Iterator[Verdict]:
     """A turn that ends in an error shows no stack of the program.
 
     Its user sees that something went wrong, but not what to do. It usually means that no line of the agent expects this
-    failure. Judged on the agent's output, in turns that end in a visible error. The log of a service does not count,
-    nor does the stack of an exception that a `callable` raises, which Wedgehog prints, nor what a process printed
-    while turns of two sessions ran in it.
+    failure. Judged on the agent's output, in turns that end in a visible error. Not counted are the log of a service,
+    the standard error of an agent that speaks a protocol (ACP, JSON lines), the stack of an exception that a `callable`
+    raises, which Wedgehog prints, and what a process printed while turns of two sessions ran in it.
 
     Fix: Catch this error where the turn ends, and print one sentence. Write the stack to a log file.
     """
@@ -47,4 +47,5 @@ def _shown(end: TurnEnded) -> str:
     said = f"{end.answer}\n{end.error}"
     if end.status is not None or end.shared:
         return said
-    return f"{end.stdout}\n{end.stderr.partition(STACK_BELOW)[0]}\n{said}"
+    own = "" if end.log_on_stderr else end.stderr.partition(STACK_BELOW)[0]
+    return f"{end.stdout}\n{own}\n{said}"

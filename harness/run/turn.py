@@ -323,6 +323,7 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
         stdout=kept_text(outcome.stdout),
         stderr=kept_text(outcome.stderr),
         shared=outcome.shared,
+        log_on_stderr=outcome.log_on_stderr,
         after_answer_s=outcome.after_answer_s,
         usage=outcome.usage,
     )

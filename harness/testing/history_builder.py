@@ -124,6 +124,7 @@ class HistoryBuilder(CallBuilder):
         raised: str | None = None,
         stderr: str = "",
         shared: bool = False,
+        log_on_stderr: bool = False,
         after_answer_s: float | None = None,
         usage: ToldUsage | None = None,
     ) -> "HistoryBuilder":
@@ -141,6 +142,7 @@ class HistoryBuilder(CallBuilder):
                 stdout=words,
                 stderr=stderr or error,
                 shared=shared,
+                log_on_stderr=log_on_stderr,
                 after_answer_s=after_answer_s,
                 usage=usage,
             )

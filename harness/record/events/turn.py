@@ -56,6 +56,8 @@ class TurnEnded(Event):
     stderr: str = ""
     shared: bool = False
     """Whether the process printed this for a turn of another session too: a line counts for each of these turns."""
+    log_on_stderr: bool = False
+    """Whether the user reads only what the agent's protocol brings: stderr is its log."""
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""
     usage: ToldUsage | None = None

@@ -248,6 +248,15 @@ async def test_an_error_has_a_place_of_its_own(spec_of: Callable[..., Any], plac
     assert outcome.error == {"lines": "no luck", "acp": "no luck: at all"}[way]
 
 
+@pytest.mark.parametrize(("way", "log"), [("acp", True), ("lines", True), ("plain", False)])
+async def test_the_standard_error_of_an_agent_that_speaks_a_protocol_is_its_log(
+    spec_of: Callable[..., Any], place: Any, way: str, log: bool
+):
+    """A person at a prompt reads what the program prints there."""
+    async with open_agent(spec_of(AGENT, **WAYS[way]), place) as session:
+        assert (await session.say("m1 hello", first=True)).log_on_stderr is log
+
+
 async def test_a_permission_that_an_acp_agent_asks_for_is_given(spec_of: Callable[..., Any], place: Any):
     """Thoughts are no part of the answer, and a banner on stdout disturbs nothing."""
     async with open_agent(spec_of(AGENT, **WAYS["acp"]), place) as session:

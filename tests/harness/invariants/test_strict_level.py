@@ -443,6 +443,18 @@ def test_a_stack_that_may_be_of_another_session_is_not_this_turns(shared: bool, 
     assert check("no_traceback", tell.seal()).status == verdict
 
 
+@pytest.mark.parametrize(("log", "said", "verdict"), [(True, "", "pass"), (False, "", "fail"), (True, "stack", "fail")])
+def test_a_stack_on_the_stderr_of_an_agent_that_speaks_a_protocol_is_in_its_log(log: bool, said: str, verdict: str):
+    """Its user reads the messages of the protocol; a stack in one of these is shown."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1))
+    stack = "AgentError: killed\n    at prompt (file:///app/index.js:12:5)"
+    error = stack if said else "AgentError: killed"
+    tell.end("", error=error, stderr=stack, log_on_stderr=log, raised="AgentError", exit_code=None)
+    assert check("no_traceback", tell.seal()).status == verdict
+
+
 def test_a_sentence_is_an_error_message():
     """Also if it names a file and a line of the user's own."""
     tell = HistoryBuilder()
