@@ -28,7 +28,8 @@ def question(agent: AgentSpec) -> str:
         send, done = map(_written, (agent.lines.send, agent.lines.done))
         return f"does it understand {send} (`send`), and does the last line of its answer fit {done} (`done`)?"
     if agent.tui:
-        return f"does its screen show {agent.tui.ready!r} while it waits (`ready`)?"
+        busy = f", and no longer {agent.tui.busy!r} (`busy`)" if agent.tui.busy else ""
+        return f"does its screen show {agent.tui.ready!r} while it waits (`ready`){busy}?"
     return ""
 
 

@@ -14,6 +14,7 @@ from wedgehog.harness.testing import HistoryBuilder
 
 COMMAND = {"command": ["a", "{message}"]}
 LINES = {"lines": {"start": ["a"], "send": {"text": "{message}"}, "done": '"reply":'}}
+SCREEN = {"tui": {"start": ["a"], "ready": "^> *$", "busy": "working"}}
 SERVICE = {"http": {"start": ["a", "{port}"], "url": "/ask", "body": "{message}"}}
 
 
@@ -26,6 +27,7 @@ def agent(keys: dict[str, object]) -> AgentSpec:
     [
         (LINES, """does it understand {"text": "{message}"} (`send`), and does the last line of its answer fit"""),
         (SERVICE, "does the service listen on {port}, and are `url` and `body` right?"),
+        (SCREEN, "does its screen show '^> *$' while it waits (`ready`), and no longer 'working' (`busy`)?"),
         (COMMAND, ""),
     ],
 )
