@@ -216,6 +216,11 @@ class Session:
             raise AgentError(f"{self._spec.path}: the spec has no wake_up")
         return await self._say(text, kind, first=first)
 
+    @property
+    def stops_by_hanging_up(self) -> bool:
+        """Whether it has no other way to stop a turn than to close the connection to a service."""
+        return False
+
     async def abort(self) -> None:
         """Stop the turn as the agent's user would."""
         if self._runs("aborted"):

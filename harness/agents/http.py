@@ -181,6 +181,11 @@ class HttpSession(Session):
         await self.open()
         self._down = False
 
+    @property
+    def stops_by_hanging_up(self) -> bool:
+        """Where the spec has no request for an abort."""
+        return self._http.abort is None
+
     async def _abort(self) -> None:
         """Send the spec's abort request and do not wait for its reply; without one, close the turn's connection."""
         if self._http.abort is None or self._turn is None:

@@ -239,7 +239,7 @@ class TurnPlayer:
         if demand == "look":
             return
         if demand == "abort":
-            self.history.add(AbortSent(turn=turn))
+            self.history.add(AbortSent(turn=turn, hangs_up=self.session.stops_by_hanging_up))
             await self.session.abort()
         else:
             self.history.add(GaveUp(turn=turn, after_s=after_s))

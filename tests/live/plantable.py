@@ -572,9 +572,26 @@ async def step(
         return text_of(content)
     if "one-kind-of-tool" in BUGS and len({call["name"] for call in calls}) > 1:
         raise FailedError(f"Error: tool call {calls[1]['name']} does not match {calls[0]['name']}")
-    done = await asyncio.gather(*(run(call, host, tools) for call in calls))
+    if "runs-the-queue-to-its-end" in BUGS:
+        done = await to_the_last(calls, host, tools)
+    else:
+        done = await asyncio.gather(*(run(call, host, tools) for call in calls))
     session.add("user", [*kept(done), *pictures(host)])
     return None
+
+
+async def to_the_last(calls: list[Message], host: Host | None, tools: list[Message]) -> list[Message]:
+    """The bug: calls run one after the other, and a stop waits for all of them."""
+
+    async def queue() -> list[Message]:
+        return [await run(call, host, tools) for call in calls]
+
+    task = asyncio.create_task(queue())
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def told_to_go_on(session: Session) -> bool:

@@ -54,6 +54,7 @@ PLANTED = {
     "many-rounds-of-tools": ("keeps-the-last-nine", {"tool_call_pairing", "session_recovers"}),
     "twenty-messages": ("its-system-text-is-the-oldest-message", {"system_kept"}),
     "error-in-stream-inside-a-tool-call": ("keeps-half-arguments", {"whole_call_runs"}),
+    "abort-before-the-next-tool": ("runs-the-queue-to-its-end", {"no_work_after_abort"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "rate-limited-until-a-date": ("dates-are-no-time", {"retry_discipline"}),
     "abort-in-silence": ("settles-for-ever", {"turn_deadline"}),

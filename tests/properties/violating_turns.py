@@ -229,6 +229,19 @@ def _no_spend_after_abort(play: RunDraw) -> None:
     play.tell.end("", ended="aborted" if by_abort else "gave up", exit_code=None)
 
 
+def _no_work_after_abort(play: RunDraw) -> None:
+    """A command runs to its end after an abort, or another one begins."""
+    play.tell.message()
+    first, second = play.tell.reply(play.ask(1), tools=[True, True], traced=True)
+    play.tell.starts(first)
+    play.tell.abort().wait(play.draw(st.sampled_from([5.0, 30.0])))
+    if play.draw(st.booleans()):
+        play.tell.done(first, exit_code=play.draw(st.sampled_from([0, 7])))
+    else:
+        play.tell.starts(second)
+    play.tell.end("", ended="aborted", exit_code=130)
+
+
 def _truncation_noticed(play: RunDraw) -> None:
     """Half of a reply is shown as the answer, with exit code 0."""
     play.tell.message()
@@ -284,6 +297,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "tool_call_pairing": (_tool_call_pairing,),
     "error_surfaced": (_error_surfaced,),
     "no_spend_after_abort": (_no_spend_after_abort,),
+    "no_work_after_abort": (_no_work_after_abort,),
     "session_recovers": (_session_recovers,),
     "error_forgets_nothing": (_error_forgets,),
     "system_kept": (_system_lost,),

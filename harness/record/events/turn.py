@@ -80,6 +80,8 @@ class AbortSent(Event):
     """The user aborted the turn."""
 
     turn: int
+    hangs_up: bool = False
+    """The agent has no way to stop a turn: the connection to its service was closed."""
 
 
 class GaveUp(Event):
