@@ -233,6 +233,10 @@ class Overflow:
     window: int
 
 
+ErrorForm: TypeAlias = Literal["provider", "text", "string", "detail", "list"]
+"""The body of an error: the provider's own, plain text, `{"error": text}`, `{"detail": text}`, or a list of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """The provider refuses or fails, in its own shape; `kind` and `message` default to what it says at `status`.
@@ -242,7 +246,8 @@ class Failure:
     page instead of the provider's shape. `retry_after` is the header's value: seconds, a text sent as it is, or
     "date:SECONDS" for an HTTP date that many seconds from now. `item` is the kind of an item of the conversation that
     the provider cannot use, and `overflow` a request that is longer than the model's window; both in each provider's
-    own words. `as_success` sends the provider's words under status 200, as some gateways do.
+    own words. `as_success` sends the provider's words under status 200, as some gateways do, and `form` sends them in
+    another form.
     """
 
     status: int
@@ -254,6 +259,7 @@ class Failure:
     item: ItemKind | None = None
     overflow: Overflow | None = None
     as_success: bool = False
+    form: ErrorForm = "provider"
 
 
 Answer: TypeAlias = Reply | Failure

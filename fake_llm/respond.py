@@ -18,6 +18,7 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects import azure
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Refusal, Response
 from wedgehog.fake_llm.edits import edit, edit_whole, joined
+from wedgehog.fake_llm.error_form import in_form
 from wedgehog.fake_llm.frame import Frame
 from wedgehog.fake_llm.observer import Fact, RefusalSent, RequestUnscripted, WriteStarted
 from wedgehog.fake_llm.render_cache import RenderCache
@@ -147,7 +148,8 @@ class Responder:
         if failure.item:
             unusable = self.dialect.unusable(failure.item, self.request)
             return self.dialect.error(replace(unusable, message=failure.message or unusable.message), self.request)
-        return self.dialect.error(Refusal(failure.status, failure.message or "", failure.kind or ""), self.request)
+        told = self.dialect.error(Refusal(failure.status, failure.message or "", failure.kind or ""), self.request)
+        return in_form(told, failure.form)
 
     def refused(self, refusal: Refusal) -> RequestOutcome:
         """Refuse in the provider's words."""

@@ -41,7 +41,7 @@ _CONNECTION = (
     r"(\bno|not|n't|never|without|nothing) (\w+ )?(answer|reply|replied|words?|data|bytes?|events?|chunks?|tokens?|"
     r"came|arrived?|received?)\b|\b(nothing|heard) (\w+ )?(from|for)\b"
 )
-_OWN_TIMER = r"time.?out|timed out|deadline|did not (answer|respond)|no (answer|response)"
+OWN_TIMER = r"time.?out|timed out|deadline|did not (answer|respond)|no (answer|response)"
 _ENGLISH = (
     r"\b(the|failed|failure|unable|could|couldn't|can't|cannot|please|wrong|sorry|has|occurred|unexpected|internal|"
     r"unknown|provider error)\b"
@@ -52,7 +52,7 @@ RUN_OF_WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Cause:
+class Cause:
     """Why the turn has no answer, and words that would name it."""
 
     says: str
@@ -60,10 +60,15 @@ class _Cause:
     refused: RequestRefused | None = None
     judged: bool = True
 
+    @property
+    def status(self) -> int:
+        """The status of the refusal; 0 for a connection that failed."""
+        return self.refused.status if self.refused is not None else 0
+
     def told_in(self, words: str) -> bool:
         """Whether the words have its status, a part of the provider's message, or its meaning."""
         quoted = self.refused is not None and _quotes(words, self.refused)
-        return quoted or bool(re.search(self.meaning, _without_frames(words), re.IGNORECASE))
+        return quoted or bool(re.search(self.meaning, without_frames(words), re.IGNORECASE))
 
 
 def _quotes(words: str, refused: RequestRefused) -> bool:
@@ -75,7 +80,7 @@ def _quotes(words: str, refused: RequestRefused) -> bool:
     return named or bool(re.search(rf"\b{refused.status}\b", words))
 
 
-def _without_frames(words: str) -> str:
+def without_frames(words: str) -> str:
     """The words without the lines of code in a Python traceback, where any word may stand."""
     if TRACE not in words:
         return words
@@ -103,50 +108,50 @@ def cause_told(history: History) -> Iterator[Verdict]:
     connection. Where you wrap an exception, keep its cause in the words.
     """
     for turn in history.turns:
-        causes = _causes(turn)
+        causes = causes_of(turn)
         if causes and turn.end is not None and outcome_of(turn, history).kind == "surfaced":
             yield _judge(turn, turn.end, causes)
 
 
-def _judge(turn: Turn, end: TurnEnded, causes: Sequence[_Cause]) -> Verdict:
-    words = _words(end)
+def _judge(turn: Turn, end: TurnEnded, causes: Sequence[Cause]) -> Verdict:
+    words = words_read(end)
     if any(cause.told_in(words) for cause in causes):
         return passed(because=f"{turn}: its error names a cause that struck")
-    if re.search(_OWN_TIMER, words, re.IGNORECASE):
+    if re.search(OWN_TIMER, words, re.IGNORECASE):
         return nothing(f"{turn}: it ended by a time-out of its own")
     if not re.search(_ENGLISH, words, re.IGNORECASE) and not re.search(_A_CRASH, words):
         return nothing(f"{turn}: its error may be in another language than English")
     shown = " ".join(cause_in(end.error or end.raised or end.answer or words).split())[:SHOWN_CHARS]
     says = f"{turn}: {causes[-1].says}, and the error does not name it: {shown}"
-    return fail(says, (*_struck(turn), *ends(turn)))
+    return fail(says, (*struck(turn), *ends(turn)))
 
 
-def _struck(turn: Turn) -> tuple[Event, ...]:
+def struck(turn: Turn) -> tuple[Event, ...]:
     """The requests that got no reply, and the faults that kept others away, as evidence."""
     return (*requests(call for call in turn.main_calls if call.refused or _lost(call)), *turn.kept_away)
 
 
-def _causes(turn: Turn) -> list[_Cause]:
-    """All that struck the turn, if its last request met something that its user should read."""
+def causes_of(turn: Turn, *, every: bool = False) -> list[Cause]:
+    """All that struck the turn, if its last request met something that its user should read; with `every`, anything."""
     found = [(call.arrived.id, _cause_of(call)) for call in turn.main_calls]
     found += [(fault.id, _connection(fault.name)) for fault in turn.kept_away]
     last = max(found, key=lambda it: it[0])[1] if found else None
     of_summaries = [_cause_of(call) for call in turn.calls if compacts(call)]
     causes = [*of_summaries, *(cause for _, cause in found)]
-    return [cause for cause in causes if cause is not None] if last is not None and last.judged else []
+    return [cause for cause in causes if cause is not None] if last is not None and (every or last.judged) else []
 
 
-def _cause_of(call: Call) -> _Cause | None:
+def _cause_of(call: Call) -> Cause | None:
     """Why the call has no reply, if a fault is why."""
     if call.refused is None:
         return _connection(call.faults[-1].name) if _lost(call) else None
     meaning = _meaning(call.refused)
     said = f"the provider said {call.refused.status} ({call.refused.message[:80]})"
-    return _Cause(said, meaning or _BUSY, call.refused, meaning is not None) if call.refused.scripted else None
+    return Cause(said, meaning or _BUSY, call.refused, meaning is not None) if call.refused.scripted else None
 
 
-def _connection(fault: str) -> _Cause:
-    return _Cause(f"the connection to the model failed ({fault})", _CONNECTION)
+def _connection(fault: str) -> Cause:
+    return Cause(f"the connection to the model failed ({fault})", _CONNECTION)
 
 
 def _lost(call: Call) -> bool:
@@ -164,7 +169,7 @@ def _meaning(refused: RequestRefused) -> str | None:
     return MEANINGS.get(refused.status)
 
 
-def _words(end: TurnEnded) -> str:
+def words_read(end: TurnEnded) -> str:
     """What the user reads: of a service its response, of a program all that it prints."""
     printed = () if end.status is not None else (end.stdout, end.stderr)
     status = "" if end.status is None or end.status == 200 else f"HTTP {end.status}"

@@ -143,7 +143,7 @@ def told_of(turn: Turn) -> int | None:
 def told_words(turn: Turn, history: History) -> str:
     """The last line of output that names a cause, without words about the harness's own stop; else empty."""
     end = turn.end
-    said = "" if end is None else _unusual(f"{end.stderr}\n{end.error}", history)
+    said = "" if end is None else unusual(f"{end.stderr}\n{end.error}", history)
     lines = [line.strip() for line in said.partition(TRACE)[0].splitlines()]
     lines = [line for line in lines if matching(line, history.run.error_patterns)]
     return next((short(line) for line in reversed(lines) if not OF_A_STOP.search(line)), "")
@@ -197,7 +197,7 @@ def surfaced_by_number(turn: Turn, history: History) -> bool:
 
 def _error_place(turn: Turn, history: History) -> str:
     end = turn.end
-    return "" if end is None else _unusual(f"{end.answer}\n{end.error}", history)
+    return "" if end is None else unusual(f"{end.answer}\n{end.error}", history)
 
 
 def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
@@ -325,7 +325,7 @@ def _is_what_came(cut: Sequence[Call], answer: str) -> bool:
     return not shown.isdisjoint({text for text in (*came, "".join(came)) if text})
 
 
-def _unusual(text: str, history: History) -> str:
+def unusual(text: str, history: History) -> str:
     """The lines that the control run does not contain."""
     usual = history.run.usual
     return "\n".join(line for line in uncoloured(text).splitlines() if masked(line) not in usual)

@@ -233,6 +233,29 @@ async def test_an_error_may_look_like_a_success(open_llm: Any, ask: Any, recorde
     assert [fact.status for fact in recorder.all(RefusalSent)] == [429, 429]
 
 
+async def test_an_error_may_have_the_form_of_a_local_server_or_a_gateway(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any
+) -> None:
+    """The status stays, and the provider's words."""
+    own = await ask(await open_llm(Failure(404, message="no such model")), provider)
+    bodies = {
+        "text": b"no such model\n",
+        "string": b'{"error":"no such model"}',
+        "detail": b'{"detail":"no such model"}',
+    }
+    for form, body in {**bodies, "list": None}.items():
+        received = await ask(await open_llm(Failure(404, message="no such model", form=form)), provider)
+        assert received.status == 404
+        assert received.headers["content-type"].split(";")[0] == (
+            "text/plain" if form == "text" else "application/json"
+        )
+        if body is not None:
+            assert received.body == body
+        else:
+            assert len(json.loads(received.body)) == 1 and received.body[1:2] == own.body[:1]
+    assert {fact.message for fact in recorder.all(RefusalSent)} == {"no such model"}
+
+
 async def test_a_used_up_balance_is_refused_in_each_providers_words(
     open_llm: Any, ask: Any, recorder: Any, provider: Any
 ) -> None:

@@ -203,7 +203,10 @@ def without_copies(messages: list[Message]) -> list[Message]:
 
 
 async def refused(reply: aiohttp.ClientResponse) -> None:
-    says = f"Error: status {reply.status}: {(await reply.text())[:300]}"
+    body = await reply.text()
+    says = f"Error: status {reply.status}: {body[:300]}"
+    if "expects-an-error-object" in BUGS:
+        says = f"Error: {json.loads(body).get('error').get('message')}"
     if reply.status in AGAIN or "every-status-is-retried" in BUGS:
         raise RetryError(says, wait_of(reply.headers.get("retry-after")))
     if "process image" in says and "keeps-images" not in BUGS:

@@ -49,6 +49,7 @@ PLANTED = {
         "trusts-the-status,early-end-is-an-end,empty-is-an-answer",
         {"error_surfaced", "session_recovers"},
     ),
+    "errors-in-other-forms": ("expects-an-error-object", {"no_false_cause"}),
     "text-shows-a-tool-call": ("takes-examples-for-calls", {"tool_call_pairing", "session_recovers"}),
     "tool-ids-begin-again": ("takes-an-id-for-a-copy", {"tool_call_pairing", "session_recovers"}),
     "many-rounds-of-tools": ("keeps-the-last-nine", {"tool_call_pairing", "session_recovers"}),

@@ -146,6 +146,13 @@ def _thoughts_lost(play: RunDraw) -> None:
     play.tell.fails()
 
 
+def _false_cause(play: RunDraw) -> None:
+    """The code that should tell the error has failed itself, or it takes one error for another one."""
+    play.tell.message()
+    play.tell.refuse(play.ask(1), 401, message="invalid x-api-key")
+    play.tell.fails(play.draw(st.sampled_from(["'str' object has no attribute 'get'", "Error: too many requests"])))
+
+
 def _error_forgets(play: RunDraw) -> None:
     """The second message fails, and the third one begins a new conversation."""
     for _ in range(2):
@@ -299,6 +306,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "no_spend_after_abort": (_no_spend_after_abort,),
     "no_work_after_abort": (_no_work_after_abort,),
     "session_recovers": (_session_recovers,),
+    "no_false_cause": (_false_cause,),
     "error_forgets_nothing": (_error_forgets,),
     "system_kept": (_system_lost,),
     "thoughts_kept": (_thoughts_lost,),

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from wedgehog.fake_llm.reply import BALANCE, Answer, Failure, Item, Reply, Stop, Text, ToolCall
+from wedgehog.fake_llm.reply import BALANCE, Answer, ErrorForm, Failure, Item, Reply, Stop, Text, ToolCall
 from wedgehog.fake_llm.usage import arguments, cut
 from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.parameters import FaultError, Seconds
@@ -141,13 +141,16 @@ class StatusReply(ReplyFault):
     """The request is answered with an HTTP error, in the provider's own shape; nothing is paid.
 
     `retry_after` is seconds, or `date:SECONDS` for an HTTP date that far ahead. The header holds whole seconds,
-    so a shortened one is rounded up.
+    so a shortened one is rounded up. Local servers and gateways have other forms than the `provider`: plain `text`,
+    `string` (`{"error": "…"}`), `detail` (`{"detail": "…"}`), or a `list` with the provider's own object.
     """
 
     usual: ClassVar[int] = 7
     code: Annotated[int, Field(ge=400, le=599, examples=STATUSES)]
     retry_after: Seconds | str | None = None
     message: str | None = None
+    form: ErrorForm = "provider"
+    undrawn = ("form",)
 
     def __post_init__(self) -> None:
         """Refuse a `retry_after` that is neither seconds nor `date:SECONDS`."""
@@ -168,7 +171,7 @@ class StatusReply(ReplyFault):
         if isinstance(wait, str):
             ahead = timedelta(seconds=_seconds_ahead(wait))
             wait = format_datetime(context.now + ahead, usegmt=True)
-        return Failure(self.code, message=self.message, retry_after=wait)
+        return Failure(self.code, message=self.message, retry_after=wait, form=self.form)
 
 
 def _seconds_ahead(text: str) -> float:
