@@ -44,6 +44,8 @@ _CRASH: Final = re.compile(
     re.IGNORECASE,
 )
 """The words of a mistake in a program: no provider and no network says them."""
+A_REFUSAL: Final = 400
+"""Below this status an error looks like a reply, and the usual clients read it as one."""
 _ALSO_SAID_OF: Final = {0: set[str](), 401: {A_KEY}, 403: {A_KEY, A_LIMIT}, 404: set[str](), 413: {A_WINDOW, A_LIMIT}}
 """What else a status may stand for, beside a rate limit; 0: a connection that failed."""
 
@@ -54,8 +56,8 @@ def no_false_cause(history: History) -> Iterator[Verdict]:
 
     "Prompt is too long" after a rate limit makes its user throw the conversation away, and "'str' object has no
     attribute 'get'" after a refused key says nothing that they can act on: the code that should tell the error has
-    failed itself. Judged where the user sees an error, and the provider refused the turn's last request, or a fault of
-    the network kept it or its whole reply away. The status, three words of the provider's message or a word of a cause
+    failed itself. Judged where the user sees an error, and the provider refused the turn's last request with an error's
+    status, or a fault of the network kept it or its whole reply away. The status, three words of the provider's message or a word of a cause
     that struck are enough, wherever they stand in what the user reads. Without one of them these words are red: an
     exception such as TypeError or NullReferenceException; a success; a full window, a rate limit or a refused key that
     nothing had to do with. Words that name no cause at all are left to `cause_told`.
@@ -65,6 +67,8 @@ def no_false_cause(history: History) -> Iterator[Verdict]:
     """
     for turn in history.turns:
         causes = causes_of(turn, every=True)
+        if any(0 < cause.status < A_REFUSAL for cause in causes):
+            continue
         if causes and turn.end is not None and outcome_of(turn, history).kind == "surfaced":
             yield _judge(history, turn, turn.end, causes)
 

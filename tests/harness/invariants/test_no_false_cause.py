@@ -75,6 +75,13 @@ def test_a_cause_that_struck_or_none_at_all_is_green(status: int, message: str, 
     assert _judged(status, message, words).status == "pass"
 
 
+@pytest.mark.parametrize(("status", "judged"), [(200, "nothing"), (400, "fail")])
+def test_a_page_in_the_place_of_a_reply_is_left_to_the_client(status: int, judged: str):
+    """Under status 200 the usual clients read it as a reply, and fail in the code that reads one."""
+    words = "AttributeError: 'str' object has no attribute 'choices'"
+    assert _judged(status, "Just a moment...", words).status == judged
+
+
 def test_words_of_a_service_in_its_log_are_not_read():
     """The user of an HTTP service reads its response."""
     of_a_service = {"exit_code": None, "status": 500, "stderr": "TypeError: x"}
