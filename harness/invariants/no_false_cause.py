@@ -55,12 +55,12 @@ def no_false_cause(history: History) -> Iterator[Verdict]:
     """The error that ends a turn names no cause that did not strike, and no mistake of the agent's own program.
 
     "Prompt is too long" after a rate limit makes its user throw the conversation away, and "'str' object has no
-    attribute 'get'" after a refused key says nothing that they can act on: the code that should tell the error has
+    attribute 'get'" after a refused key is nothing that they can act on: the code that should tell the error has
     failed itself. Judged where the user sees an error, and the provider refused the turn's last request with an error's
-    status, or a fault of the network kept it or its whole reply away. The status, three words of the provider's message or a word of a cause
-    that struck are enough, wherever they stand in what the user reads. Without one of them these words are red: an
-    exception such as TypeError or NullReferenceException; a success; a full window, a rate limit or a refused key that
-    nothing had to do with. Words that name no cause at all are left to `cause_told`.
+    status, or a fault of the network kept it or its whole reply away. The status, three words of the provider's message
+    or a word of a cause that struck are enough, wherever they stand in what the user reads. Without one of them these
+    words are red: an exception such as TypeError or NullReferenceException; a success; a full window, a rate limit or a
+    refused key that did not strike. Words that name no cause at all are left to `cause_told`.
 
     Fix: Read an error's body with care: it may be text, a list, or an object of another form. Show the status and the
     body as they are where you do not know them. Do not guess a cause from the number of failures.

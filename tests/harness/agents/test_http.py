@@ -145,7 +145,7 @@ async def test_without_a_request_for_it_an_abort_closes_the_connection(spec_of, 
         turn = asyncio.create_task(session.say("slow", first=True))
         await until(place.cwd / "up")
         await session.abort()
-        assert (await turn).ended == "aborted"
+        assert (await turn).ended == "aborted" and session.stops_by_hanging_up
         assert await until(place.cwd / "seen") == "gone"
 
 
@@ -171,7 +171,7 @@ async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services
             await until(place.cwd / "up")
             await session.abort()
             outcome = await turn
-    assert (outcome.answer, outcome.ended) == ("stopped by you", "aborted")
+    assert (outcome.answer, outcome.ended) == ("stopped by you", "aborted") and not session.stops_by_hanging_up
 
 
 @pytest.mark.parametrize(

@@ -40,9 +40,10 @@ class FakeSession:
     over: asyncio.Event = field(default_factory=asyncio.Event)
     fails: AgentError | None = None
     cancelled: bool = False
+    stops_by_hanging_up: bool = False
 
     def answers(self, permission: str, asked: object) -> None:
-        """Nobody is asked for permission here."""
+        """No permission is asked for here."""
 
     def choose(self, model: str | None) -> None:
         """There is one model."""
