@@ -222,12 +222,18 @@ class SideConversations:
 
     def find(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
         """The side conversation that a request belongs to; None: to the main one, or it is another background call."""
-        opening = _opening(conversation)
+        opening = _opening(conversation, self._set_by_system(conversation, traces))
         if opening not in self._known and opening not in self._openings:
             name = self._name(conversation, traces, opening[1].lower())
             if name:
                 self._known[opening] = self._begun(name, opening[1], traces.turn)
         return self._known.get(opening)
+
+    def _set_by_system(self, conversation: Conversation, traces: Traces) -> list[str]:
+        """The marks of the calls whose prompt stands in the system text: some agents give a subagent its task there."""
+        if not (self._prompts and self.marked) or traces.asked is not None or traces.compacts:
+            return []
+        return self._marks_in(conversation.system.lower())
 
     def named(self, name: str, conversation: Conversation, turn: int) -> SideConversation | None:
         """The declared conversation of this name and opening; None if the request only tells of it."""
@@ -308,8 +314,9 @@ class SideConversations:
         return not self._summaries.isdisjoint(notes_in(self.salt, conversation.text))
 
 
-def _opening(conversation: Conversation) -> tuple[str, str]:
-    return fingerprint(conversation), root_of(conversation)
+def _opening(conversation: Conversation, marks: Iterable[str] = ()) -> tuple[str, str]:
+    """What tells conversations apart, and the text that may hold a prompt."""
+    return fingerprint(conversation), "\n".join([root_of(conversation), *marks])
 
 
 def prompt_mark(token: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from wedgehog.harness.invariants.background_subagents import in_the_background
 from wedgehog.harness.invariants.failure_told import LARGEST_OWN_CODE
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import over
@@ -19,18 +20,20 @@ def subagent_kept(history: History) -> Iterator[Verdict]:
     """The last words of a subagent that ended well are in a later main request of its turn.
 
     The work of a subagent is paid and done once: a failed sibling must not discard its result. Judged by a word in the
-    model's reply, if the agent passes the words of some subagent of the run on as they are. A command that fails by
-    itself must not end its subagent either: the subagent's model can go on from there.
+    model's reply, if the agent passes the words of some subagent of the run on as they are, and where the parent
+    waited for it. A command that fails by itself must not end its subagent either: the subagent's model can go on
+    from there.
 
     Fix: Collect the results of parallel subagents one by one, so that the failure of one does not discard the
     others, and send each as the result of its tool call. Send a failed tool's result to the subagent's own model.
     """
     quoted = {call for arrived in _main(history.calls) for call in arrived.quotes}
+    beside = {found.name for found in in_the_background(history)}
     for turn in history.turns:
         for side in side_calls(history):
             ended = ended_well(side, turn)
             if ended is not None:
-                yield _judge(turn, side, ended, quoted)
+                yield _judge(turn, side, ended, quoted, waited=side.name not in beside)
             elif side.calls[-1].arrived.turn == turn.number and not disturbed(history, turn):
                 yield from _ended_by_its_tool(history, turn, side)
 
@@ -62,7 +65,7 @@ def _ended_by_its_tool(history: History, turn: Turn, side: SideCalls) -> Iterato
         yield fail(says, (last.arrived, failed, later[0]))
 
 
-def _judge(turn: Turn, side: SideCalls, ended: Call, quoted: set[int]) -> Verdict:
+def _judge(turn: Turn, side: SideCalls, ended: Call, quoted: set[int], *, waited: bool) -> Verdict:
     done = ended.ended.id if ended.ended is not None else 0
     stop = over(turn)
     later = [it for it in _main(turn.calls) if it.id > done and (stop is None or it.id < stop.id)]
@@ -70,7 +73,7 @@ def _judge(turn: Turn, side: SideCalls, ended: Call, quoted: set[int]) -> Verdic
         return nothing(f"not judged: no main request followed the end of {side.name}")
     if any(ended.number in arrived.quotes for arrived in later):
         return passed(because=f"a later request carries what {side.name} returned")
-    if any(ended.arrived.id < it.id < done for it in _main(turn.calls)):
+    if not waited or any(ended.arrived.id < it.id < done for it in _main(turn.calls)):
         return nothing(f"not judged: the agent went on before {side.name} ended")
     says = f"{side.name} ended well in call {ended.number}, and no later main request of {turn} carries its words"
     if not quoted:

@@ -179,6 +179,34 @@ def test_a_subagent_that_works_in_the_background_begins_after_the_result_of_its_
     assert (str(place.side), place.turn, place.step) == ("subagent 1", 1, 1)
 
 
+def test_subagents_whose_task_stands_in_their_system_text_are_told_apart(positions: Positions):
+    """Their messages are the same ones, and so is the head of the system text, which their parent has too."""
+    for call in (1, 2):
+        positions.sides.offered(f"{SALT}1x1x{call}", 1, {"prompt": f"{SALT}1x1x{call}a0 {PROMPT}"})
+    assert positions.place(talk(MAIN, *returned(1), *returned(1, call=2))).step == 2
+    begin = user("Begin. Your task is in the system prompt.")
+    texts = [f"You are an agent. {'Rules. ' * 40}Your role: {SALT}1x1x{call}a0 {PROMPT}" for call in (1, 2, 1)]
+    placed = [positions.place(talk(begin, system=Message("system", text))) for text in texts]
+    assert [(str(it.side), it.step, it.attempt) for it in placed] == [
+        ("subagent 1", 1, 1),
+        ("subagent 2", 1, 1),
+        ("subagent 1", 1, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [(MAIN,), (MAIN, *returned(1)), (user("Summarize the conversation so far."),)],
+    ids=["a retry", "a step", "a summary"],
+)
+def test_a_system_text_that_lists_the_subagents_makes_none(positions: Positions, messages: tuple[Message, ...]):
+    """The parent may show its model which ones are at work."""
+    positions.sides.offered(f"{SALT}1x1x1", 1, {"prompt": f"{SALT}1x1x1a0 {PROMPT}"})
+    assert positions.place(talk(MAIN, *returned(1))).step == 2
+    lists = Message("system", f"You are an agent. At work: {SALT}1x1x1a0 {PROMPT}")
+    assert positions.place(talk(*messages, system=lists)).background != "subagent"
+
+
 def test_a_fork_is_a_subagent_that_begins_with_a_copy_of_the_conversation(positions: Positions):
     """It is known by the prompt behind the copy; a message that reports the launch makes no fork."""
     mark = f"{SALT}1x1x1a0"

@@ -15,7 +15,7 @@ def tell() -> HistoryBuilder:
     """The model has called two subagents."""
     builder = HistoryBuilder()
     builder.message()
-    builder.reply(builder.ask(1), tools=[True, True])
+    builder.reply(builder.ask(1), tools=[True, True], name="task")
     return builder
 
 
@@ -63,6 +63,16 @@ def test_a_subagent_that_ends_when_its_parent_has_gone_on_is_not_judged(tell: Hi
     tell.reply(tell.ask(2, results=[result("1.1.1")], quotes=[first]), tools=[True])
     tell.reply(late, "The task is done.")
     tell.reply(tell.ask(3, quotes=[first]), f"Done {tell.nonce}")
+    assert check("subagent_kept", tell.end().seal()).status == "pass"
+
+
+def test_the_words_of_a_subagent_in_the_background_may_come_later(tell: HistoryBuilder):
+    """Its call had a result before it asked: a later message brings its words, and `subagent_returns` judges that."""
+    first = subagent(tell, 1)
+    launched = [result("1.1.1"), result("1.1.2", printed=False, signs=("elsewhere",))]
+    tell.reply(tell.ask(2, results=launched, quotes=[first]), tools=[True])
+    subagent(tell, 2)
+    tell.reply(tell.ask(3, results=launched, quotes=[first]), f"Done {tell.nonce}")
     assert check("subagent_kept", tell.end().seal()).status == "pass"
 
 
