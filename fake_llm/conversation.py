@@ -30,6 +30,13 @@ class ToolResultSeen:
     call_id: str
     text: str
     is_error: bool = False
+    asked: str = ""
+    """The arguments of its call, where only its place says which call that is: the wire gives calls no id."""
+
+    @property
+    def traces(self) -> str:
+        """Where a trace of its call may stand: its own text, then the call's arguments."""
+        return f"{self.text}\n{self.asked}" if self.asked else self.text
 
 
 @value

@@ -195,10 +195,9 @@ def system_first(system: str, messages: Iterable[Message]) -> tuple[Message, ...
     return (*([Message("system", system)] if system else []), *messages)
 
 
-def call_answered(waiting: list[ToolCallSeen], fits: Callable[[ToolCallSeen], bool]) -> str:
-    """Remove the first unanswered call that fits; return its id, "" if there is none."""
+def call_answered(waiting: list[ToolCallSeen], fits: Callable[[ToolCallSeen], bool]) -> ToolCallSeen | None:
+    """Remove and return the first unanswered call that fits."""
     call = next(filter(fits, waiting), None)
-    if call is None:
-        return ""
-    waiting.remove(call)
-    return call.id
+    if call is not None:
+        waiting.remove(call)
+    return call

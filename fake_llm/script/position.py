@@ -177,8 +177,8 @@ class Positions:
         return message.role == "user" and any(marker in text for marker in self._markers.values())
 
     def token_of(self, result: ToolResultSeen) -> str:
-        """`turn.step.call` of a result's call, by its id or by the command's output; else empty."""
-        found = self._find(result.call_id) or self._find(result.text)
+        """`turn.step.call` of a result's call, by its id, the command's output or its place; else empty."""
+        found = self._find(result.call_id) or self._find(result.traces)
         return ".".join(found) if found else ""
 
     def tokens_in_text(self, conversation: Conversation) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ from wedgehog.harness.scenario.mistake import Mistake
 
 _UNSEEN = re.compile(r"import\s*\(?\s*\*|__getattr__|globals\(|exec\(|setattr\(")
 """What gives a module names that stand nowhere in its file."""
-_SOURCE = re.compile(r"[\w./-]+\.(py|js|mjs|ts|sh)")
+SOURCE = re.compile(r"[\w./~-]+\.(py|js|mjs|cjs|ts|mts|sh|pl|rb|php|lua|jl|R|jar)")
+"""A file that an interpreter runs."""
 
 
 class ProgramError(AgentError, ValueError):
@@ -84,7 +85,7 @@ def _gone(words: Sequence[str], spec: AgentSpec, *, new: bool) -> Iterator[str]:
     if Path(script).is_absolute():
         if "{" not in script and not Path(script).is_file():
             yield f"there is no file {script!r}"
-    elif new and rest[:1] == [script] and _SOURCE.fullmatch(script) and not _comes_with(script, spec):
+    elif new and rest[:1] == [script] and SOURCE.fullmatch(script) and not _comes_with(script, spec):
         yield f"there is no file {script!r}{_in_working_folder(script, spec)}"
 
 

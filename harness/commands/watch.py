@@ -15,8 +15,8 @@ from wedgehog.harness.commands.console import INTERRUPTED, err
 
 FLAG: Final = "--watch"
 WATCHED: Final = frozenset(
-    {".go", ".j2", ".java", ".jinja", ".js", ".kt", ".md", ".mjs", ".php", ".py", ".rb", ".rs", ".sh", ".toml", ".ts"}
-    | {".tsx", ".txt", ".yaml", ".yml"}
+    {".cjs", ".cs", ".ex", ".go", ".j2", ".java", ".jinja", ".js", ".kt", ".lua", ".md", ".mjs", ".php", ".pl", ".py"}
+    | {".rb", ".rs", ".scala", ".sh", ".swift", ".toml", ".ts", ".tsx", ".txt", ".yaml", ".yml"}
 )
 """The suffixes of files that people edit. An agent may write others, such as its sessions, beside its program."""
 UNWATCHED: Final = frozenset(
@@ -95,14 +95,14 @@ def settled(after: Times, known: Collection[Path], look: Callable[[], Times]) ->
     return {path: now.get(path, at) if path in known else at for path, at in after.items()}
 
 
-def source_files(folder: Path, out: Path | None = None) -> Iterator[Path]:
+def source_files(folder: Path, out: Path | None = None, endings: Collection[str] = WATCHED) -> Iterator[Path]:
     """Yield the files below a folder that people edit; the folder `out`, campaigns and environments are left out."""
     for place, folders, names in os.walk(folder):
         if MARKS & set(names):
             folders.clear()
             continue
         folders[:] = [name for name in folders if name[0] != "." and name not in UNWATCHED and Path(place, name) != out]
-        yield from (path for name in names if (path := Path(place, name)).suffix in WATCHED)
+        yield from (path for name in names if (path := Path(place, name)).suffix in endings)
 
 
 def _written(path: Path) -> int:

@@ -196,7 +196,7 @@ class Recorder:
         silent = {it.id for it in calls if is_silent(it.arguments)}
 
         def carried(it: ToolResultSeen) -> ToolResult:
-            token, outputs = token_of(it.call_id, it.text), self._outputs(it.text)
+            token, outputs = token_of(it.call_id, it.traces), self._outputs(it.text)
             printed = bool(outputs) or (it.call_id in silent and not it.is_error)
             broken_off = "" if printed else shells_words(it.text)
             prints = outputs[0] if token and outputs and token not in outputs else ""
@@ -220,7 +220,7 @@ class Recorder:
 
     def _results_in_text(self, talk: Conversation) -> tuple[ToolResult, ...]:
         sent = {
-            self._placing.token_of_result(it.call_id, it.text) for said in talk.messages for it in said.tool_results
+            self._placing.token_of_result(it.call_id, it.traces) for said in talk.messages for it in said.tool_results
         }
         tokens = (token for token in self._placing.tokens_in_text(talk) if token not in sent)
         return tuple(ToolResult("", 0, token=token, in_text=True) for token in tokens)

@@ -210,6 +210,8 @@ async def test_a_request_is_read_into_one_view(open_llm: Any, ask: Any, recorder
     results = {r.text: r.call_id for message in conversation.messages for r in message.tool_results}
     assert results == {"of b": calls[1], "of a": calls[0], "of the other a": calls[2], "of c": "call_1x1"}
     assert len(set(calls)) == 4
+    of_call = {r.text: bool(r.asked) for message in conversation.messages for r in message.tool_results}
+    assert of_call == {"of b": True, "of a": True, "of the other a": True, "of c": False}
     assert (conversation.tools[0].name, conversation.max_tokens) == ("shell", 5)
     assert conversation.schema == {"type": "object", "properties": {}}
 

@@ -176,6 +176,15 @@ def test_a_result_is_known_by_its_id_first_and_by_what_was_printed_next(
     assert positions.token_of(ToolResultSeen(id_, text)) == found
 
 
+def test_a_result_without_an_id_and_without_output_is_known_by_the_command_of_its_call(positions: Positions):
+    """As of a stopped command, where the wire gives calls no id: its place says which call it answers."""
+    told = ToolResultSeen("2/1", "stopped after 30 s", asked='{"command": "sleep 600; echo wbcdf1x2x3"}')
+    assert positions.token_of(told) == "1.2.3"
+    assert positions.token_of(ToolResultSeen("2/1", "wbcdf1x2x4", asked=told.asked)) == "1.2.4", (
+        "its output comes first"
+    )
+
+
 # ---- results that travel as text
 
 

@@ -122,11 +122,14 @@ def _text(parts: list[Any]) -> str:
 def _result(answer: dict[str, Any], waiting: list[ToolCallSeen]) -> ToolResultSeen:
     """Read a response; without an id it belongs to the first unanswered call of its name."""
     id_, name = answer.get("id"), answer.get("name")
-    call_id = call_answered(waiting, lambda call: call.id == id_ if id_ else call.name == name)
+    call = call_answered(waiting, lambda call: call.id == id_ if id_ else call.name == name)
     told = answer.get("response")
     values = list(told.values()) if isinstance(told, dict) else []
     text = values[0] if len(values) == 1 and isinstance(values[0], str) else json.dumps(told, ensure_ascii=False)
-    return ToolResultSeen(str(id_ or call_id), text, "error" in mapped(told))
+    failed = "error" in mapped(told)
+    if id_ or call is None:
+        return ToolResultSeen(str(id_ or ""), text, failed)
+    return ToolResultSeen(call.id, text, failed, call.arguments)
 
 
 def _tool(declared: dict[str, Any]) -> ToolSpec:

@@ -131,5 +131,7 @@ def _call(call: dict[str, Any], made_up_id: str) -> ToolCallSeen:
 def _result(message: dict[str, Any], text: str, waiting: list[ToolCallSeen]) -> ToolResultSeen:
     """Read a result; without an id it belongs to the first unanswered call, of its tool if the tool is named."""
     id_, name = message.get("tool_call_id"), message.get("tool_name") or message.get("name")
-    call_id = call_answered(waiting, lambda call: call.id == id_ if id_ else name in (None, call.name))
-    return ToolResultSeen(str(id_ or call_id), text)
+    call = call_answered(waiting, lambda call: call.id == id_ if id_ else name in (None, call.name))
+    if id_ or call is None:
+        return ToolResultSeen(str(id_ or ""), text)
+    return ToolResultSeen(call.id, text, asked=call.arguments)

@@ -5,8 +5,7 @@ import os
 import re
 import sys
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -18,6 +17,7 @@ from wedgehog.harness.commands.first_spec.source_names import SourceNames, Trees
 from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_program, node_route_of, package, start_of
 from wedgehog.harness.commands.first_spec.source_node_lines import node_lines_of
 from wedgehog.harness.commands.first_spec.source_options import message_words, resume_flag, shown_words
+from wedgehog.harness.commands.first_spec.source_others import CODE, NOTES, scripts
 from wedgehog.harness.commands.first_spec.source_reading import QUESTIONS
 from wedgehog.harness.commands.first_spec.source_routes import route_of
 from wedgehog.harness.commands.first_spec.source_screen import screen_of
@@ -32,28 +32,10 @@ from wedgehog.harness.commands.first_spec.source_talk import (
     takes_arguments,
 )
 from wedgehog.harness.commands.first_spec.source_tokens import token_env
+from wedgehog.harness.commands.first_spec.source_wire import wire_of
 from wedgehog.harness.commands.watch import source_files
 
 InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
-MARKS: Final[dict[str, re.Pattern[str]]] = {
-    "anthropic": re.compile(
-        r"^\s*(?:from|import)(?: .*,)? anthropic\b|@anthropic-ai/sdk|@ai-sdk/anthropic|/v1/messages", re.MULTILINE
-    ),
-    "gemini": re.compile(
-        r"^\s*from google import genai|^\s*(?:from|import) google\.genai|@google/genai|@ai-sdk/google\b", re.MULTILINE
-    ),
-    "ollama": re.compile(
-        r"^\s*(?:from|import)(?: .*,)? ollama\b|(?:from|require\() ?['\"]ollama['\"]|OLLAMA_HOST|\b11434\b"
-        r"|(?:[^'\"`]|\+\s*['\"`])/api/chat",
-        re.MULTILINE,
-    ),
-    "openai-realtime": re.compile(r"\.realtime\.connect\(|/v1/realtime|OpenAIRealtimeWS\b", re.MULTILINE),
-    "openai-responses": re.compile(
-        r"\.responses\.(?:create|stream|parse)\(|/v1/responses|@ai-sdk/openai\b|^\s*from agents import", re.MULTILINE
-    ),
-    "openai-chat": re.compile(r"\.chat\.completions\.|/chat/completions|ChatOpenAI|OpenAIChatModel", re.MULTILINE),
-}
-"""What a program has that uses a wire format: an SDK's import or call, or the path of the API."""
 SERVICES: Final = {
     "FastAPI": "python -m uvicorn {factory}--app-dir {folder} {module}:{app} --port {{port}}",
     "Flask": "python -m flask --app {file} run --port {{port}}",
@@ -101,10 +83,12 @@ def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
     trees = {path: tree for path, text in sources.items() if path.suffix == ".py" and (tree := _parsed(text))}
-    starts = (it for it in _starts(project, sources, trees, folder) if asked in (None, it[0]))
+    others = dict(_sources(folder, CODE))
+    starts = (it for it in _starts(project, sources, trees, folder, others) if asked in (None, it[0]))
     kind, command, because = next(starts, _program_that_stays(asked, sources, trees, folder))
     talks = _talks(kind, Path(because), sources, trees)
-    name, wire, links = _name(project, folder), _wire(sources.values()), links_of(folder, sources.values())
+    wire = wire_of(sources.values(), others.values(), _notes(folder)) or Proposal.wire
+    name, links = _name(project, folder), links_of(folder, sources.values())
     next_one = _resume(kind, command, Path(because), trees) if command else ""
     tokens, calls = token_env(sources.values()), calls_in_text(sources.values())
     return Proposal(name, wire, kind, command, because, _python(folder), talks, next_one, links, tokens, calls)
@@ -151,8 +135,13 @@ def _installed(script: str, folder: Path) -> str:
     return next((place for place in places if os.access(folder / place, os.X_OK)), script)
 
 
-def _sources(folder: Path) -> Iterator[tuple[Path, str]]:
-    code = (path for path in source_files(folder) if path.suffix in (".py", *ENDINGS))
+def _notes(folder: Path) -> Iterator[str]:
+    """The texts of settings and notes, the wire's last resort: no source shows it."""
+    return (text for _, text in _sources(folder, NOTES))
+
+
+def _sources(folder: Path, endings: Collection[str] = (".py", *ENDINGS)) -> Iterator[tuple[Path, str]]:
+    code = source_files(folder, endings=endings)
     found = (path for path in code if not _TEST.search(path.relative_to(folder).as_posix()))
     for path in islice(sorted(found, key=lambda path: (len(path.parts), _rank(path), path)), _MOST_FILES):
         try:
@@ -170,13 +159,8 @@ def _name(project: dict[str, Any], folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._@+-]+", "-", str(named)).strip("-._@+") or Proposal.name
 
 
-def _wire(texts: Iterable[str]) -> str:
-    found = Counter(wire for text in texts for wire, mark in MARKS.items() if mark.search(text))
-    return found.most_common(1)[0][0] if found else Proposal.wire
-
-
 def _starts(
-    project: dict[str, Any], sources: dict[Path, str], trees: Trees, folder: Path
+    project: dict[str, Any], sources: dict[Path, str], trees: Trees, folder: Path, others: dict[Path, str]
 ) -> Iterator[tuple[InitKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
     yield from _by_framework(sources, trees, folder)
@@ -191,6 +175,7 @@ def _starts(
     for path, tree in trees.items():
         for name in () if runs_when_imported(tree) else _answering(tree):
             yield "callable", f"{path.as_posix()}:{name}", str(path)
+    yield from (("command", line, file) for line, file in scripts(others, ENTRIES))
 
 
 def _by_framework(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:

@@ -29,6 +29,17 @@ _READS_LINES: Final = re.compile(r"readline\b[\s\S]*createInterface\(|process\.s
 """What a Node program has that takes its messages from stdin."""
 _TAKES_ARGUMENTS: Final = re.compile(r"\bprocess\.argv\b(?!\.(?:includes|indexOf|some)\()")
 """What a Node program has that reads its command line, and does not only look for an option in it."""
+_HAS_A_PROMPT: Final = re.compile(r"readline\b[\s\S]*\.(?:question|prompt|setPrompt)\(")
+"""What a Node program has that asks its user for line after line."""
+_QUESTION: Final = rf"\b(?:{'|'.join(QUESTIONS)})\w*"
+_MESSAGE_ARGUMENT: Final = re.compile(
+    r"\bargv\s*\.slice\(\s*2\s*\)\s*\.join\("  # process.argv.slice(2).join(" ")
+    rf"|{_QUESTION}(?:\s*:\s*\w+)?\s*=[^=;\n]*\bargv\b"  # message = process.argv[2]
+    rf"|\[[^\]\n]*{_QUESTION}[^\]\n]*\]\s*=\s*process\.argv\b"  # [, , prompt] = process.argv
+    r"|\b(?:answer|ask|chat|respond|run|turn)\w*\(\s*process\.argv\b",  # ask(process.argv[2])
+    re.IGNORECASE,
+)
+"""What a Node program has that takes a message from its command line, and not only a file or an option."""
 _SERVES: Final = re.compile(r"\.listen\(|\bserve\(")
 _COMMENT: Final = re.compile(r"^\s*//.*$|/\*[\s\S]*?\*/", re.MULTILINE)
 _ROUTE: Final = re.compile(r"\b(\w+)\s*\.(get|post)(?:<[^()'\"`]*>)?\(\s*(['\"`])(/[^'\"`]*)\3\s*,\s*(?:(\w+)\s*\))?")
@@ -62,10 +73,16 @@ def node_program(file: str, text: str) -> Iterator[tuple[Literal["http", "lines"
     """Yield how a Node program is started: as a service, with lines on stdin, or with the message as an argument."""
     if served := on_port(text, f"node {file}"):
         yield "http", served, file
-    elif _READS_LINES.search(text) and not _TAKES_ARGUMENTS.search(text):
+    elif _READS_LINES.search(text) and not _takes_a_message(text):
         yield "lines", f"node {file}", file
     elif not _SERVES.search(text):
         yield "command", f"node {file} {{message}}", file
+
+
+def _takes_a_message(text: str) -> bool:
+    """Whether the program takes its message as an argument; with a prompt, other arguments may be files or options."""
+    reads = _MESSAGE_ARGUMENT if _HAS_A_PROMPT.search(text) else _TAKES_ARGUMENTS
+    return reads.search(text) is not None
 
 
 def start_of(file: Path, folder: Path) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from wedgehog.harness.agents.missing import SOURCE
 from wedgehog.harness.commands.first_spec.propose import InitKind, Proposal
 from wedgehog.harness.record.expectation import did_you_mean
 
@@ -227,13 +228,22 @@ def _split(line: str) -> tuple[dict[str, str], list[str]]:
 def _seen_from(file: str, argv: list[str], python: str) -> list[str]:
     """Rewrite relative paths from the spec's folder: the agent has its own working folder. `python` is the program."""
     folder = Path(file).resolve().parent
-    source = re.compile(r"[\w./~-]+\.(py|js|mjs|ts|sh)")
     first = python if argv[0] in ("python", "python3") else argv[0]
     named = [first if "/" not in first else _there(first, folder)]
-    return [
-        *named,
-        *(_there(word, folder) if word in (".", "./src") or source.fullmatch(word) else word for word in argv[1:]),
-    ]
+    return [*named, *(":".join(_there(it, folder) for it in _files_in(word)) or word for word in argv[1:])]
+
+
+def _files_in(word: str) -> list[str]:
+    """The files that a word of a command line names, several as in a class path; empty if it names none.
+
+    A folder counts only in a path with a slash, or beside files: `chat` may be a subcommand.
+    """
+    if word in (".", "./src") or SOURCE.fullmatch(word):
+        return [word]
+    parts = word.split(":")
+    named = any("/" in part or Path(part).suffix for part in parts)
+    known = all(part and part[0] != "-" and "{" not in part and Path(part).expanduser().exists() for part in parts)
+    return parts if named and known else []
 
 
 def _there(name: str, folder: Path) -> str:

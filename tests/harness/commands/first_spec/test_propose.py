@@ -43,6 +43,7 @@ HTTPServer(("", int(os.getenv("PORT", "8000"))), Handler).serve_forever()
 """
 
 NODE_LINES = "const lines = require('readline').createInterface({input: process.stdin}); lines.on('line', ask)"
+NODE_CHAT = "import readline from 'node:readline'; const rl = readline.createInterface(f); rl.question('> ', ask)"
 JSON_LINES = """
 import json, sys
 for line in sys.stdin:
@@ -123,6 +124,23 @@ def test_the_wire_is_that_of_the_client(tmp_path: Path, text: str, wire: str):
     assert proposed(tmp_path, agent__py=text).wire == wire
 
 
+@pytest.mark.parametrize(
+    ("files", "wire"),
+    [
+        ({"agent__pl": "my $url = $ENV{BASE} . '/v1/messages';"}, "anthropic"),
+        ({"src/main.rs": 'post(format!("{base}/v1/responses"))'}, "openai-responses"),
+        ({"Main__java": 'base + "/chat/completions"', "README__md": "as with /v1/messages"}, "openai-chat"),
+        ({"agent__rb": "ENV['ANTHROPIC_API_KEY']"}, "anthropic"),
+        ({"agent__py": "litellm.completion(key=os.environ['GEMINI_API_KEY'])"}, "gemini"),
+        ({"main__go": "os.Getenv(name)", "config__toml": 'key = "OLLAMA_HOST"'}, "ollama"),
+        ({"main__go": "no word of it"}, "openai-chat"),
+    ],
+)
+def test_a_program_in_any_language_shows_its_wire(tmp_path: Path, files: dict[str, str], wire: str):
+    """By the path of the API, or by the variable of its key; settings and notes count if no source shows one."""
+    assert proposed(tmp_path, **files).wire == wire
+
+
 def test_the_wire_of_most_files_wins(tmp_path: Path):
     found = proposed(tmp_path, a__py="import ollama", b__py="import anthropic", c__py="import anthropic")
     assert found.wire == "anthropic"
@@ -157,6 +175,17 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"index__js": NODE_LINES}, "lines", "node index.js"),
         ({"index__js": f"{NODE_LINES}; ask(process.argv[2])"}, "command", "node index.js {message}"),
         ({"index__js": f"{NODE_LINES}; process.argv.includes('--fast')"}, "lines", "node index.js"),
+        ({"chat__mjs": f"const FILE = process.argv[2] ?? 's.json'; {NODE_CHAT}"}, "lines", "node chat.mjs"),
+        ({"chat__mjs": f"const prompt = process.argv[2]; {NODE_CHAT}"}, "command", "node chat.mjs {message}"),
+        ({"chat__mjs": f"ask(process.argv[2]); {NODE_CHAT}"}, "command", "node chat.mjs {message}"),
+        ({"agent__pl": "my ($file, $message) = @ARGV;"}, "command", "perl agent.pl {message}"),
+        ({"main__rb": "ask(ARGV.join(' ')) # the prompt"}, "command", "ruby main.rb {message}"),
+        ({"bin/chat.php": "<?php $text = $argv[1];"}, "command", "php bin/chat.php {message}"),
+        (
+            {"agent__sh": "message=$1", "agent__py": f"import sys\nsys.argv\n{MAIN}"},
+            "command",
+            "python agent.py {message}",
+        ),
         (
             {"package__json": '{"bin": {"bot": "./go.mjs"}}', "go__mjs": "main()", "util__js": ""},
             "command",
@@ -190,6 +219,8 @@ def test_the_start_is_what_the_files_say(tmp_path: Path, files: dict[str, str], 
         {},
         {"agent__py": "def broken(:"},
         {"notes__md": "app = FastAPI()"},
+        {"build__sh": "message=$1"},
+        {"agent__pl": "print 'no message is read'"},
         {"core__py": "def reply(message): ...\nServer(8000).serve_forever()"},
         {"core__py": "def reply(message): ...\nwhile True: print(reply(input()))"},
         {"core__py": f"import argparse, sys\np = argparse.ArgumentParser()\nmain(sys.argv[1])\n{MAIN}"},

@@ -105,6 +105,33 @@ def test_a_program_that_is_named_by_its_path_is_a_file_too(
     assert load_spec(tmp_path / file).command == (written, "{message}")
 
 
+@pytest.mark.parametrize(
+    ("command", "written"),
+    [
+        ("perl agent.pl s.json {message}", ["perl", "{here}/agent.pl", "s.json", "{message}"]),
+        ("ruby bin/chat.rb {message}", ["ruby", "{here}/bin/chat.rb", "{message}"]),
+        ("java -jar target/app.jar {message}", ["java", "-jar", "{here}/target/app.jar", "{message}"]),
+        (
+            "java -cp lib/a.jar:classes Main {message}",
+            ["java", "-cp", "{here}/lib/a.jar:{here}/classes", "Main", "{message}"],
+        ),
+        ("bot chat conf/bot.ini {message}", ["bot", "chat", "{here}/conf/bot.ini", "{message}"]),
+        ("bot conf/new.ini classes/none:x {message}", ["bot", "conf/new.ini", "classes/none:x", "{message}"]),
+    ],
+)
+def test_files_in_any_language_lie_beside_the_spec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, written: list[str]
+):
+    """By a usual ending, or because a file of that name exists; a folder of the same name may be a subcommand."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("chat", "classes", "conf", "lib"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "lib/a.jar").touch()
+    (tmp_path / "conf/bot.ini").touch()
+    (tmp_path / "a.yaml").write_text(spec_text("a.yaml", "mine", "ollama", command))
+    assert list(load_spec(tmp_path / "a.yaml").command or ()) == written
+
+
 def test_environment_before_a_command_goes_under_env(tmp_path: Path):
     """As a shell reads it; where the model is and the key are Wedgehog's to say."""
     command = "MODEL='my model' OPENAI_API_KEY=secret python bot.py --level=2 {message}"
