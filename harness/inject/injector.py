@@ -36,6 +36,7 @@ from wedgehog.harness.scenario.trigger import (
     AtReply,
     AtTool,
     BeforeRequest,
+    SessionIdle,
 )
 
 BACKGROUND_PROOF_S = 1.0
@@ -75,20 +76,31 @@ class Injector(LinkFaults):
 
     # ---- turns
 
+    async def while_idle(self, turn: int) -> None:
+        """Cause what happens in the pause before the turn's message."""
+        for state in self.of_turn(turn):
+            if isinstance(state.at, SessionIdle):
+                self._tell_armed(state)
+                await self.agent.act(state)
+
     async def before_turn(self, turn: int) -> None:
         """Arm what must be there before the turn's first request, and start its timers."""
         self._turns.add(turn)
         self.turn = turn
         self.backends.before_turn()
         for state in self.of_turn(turn):
-            name, link = state.planned.fault.name, state.planned.link
-            if state.index < len(self.plan.faults):
-                self.history.add(FaultArmed(fault=state.index, name=name, link=link))
+            if not isinstance(state.at, SessionIdle):
+                self._tell_armed(state)
             if isinstance(state.at, BeforeRequest) and state.at.step == 1:
                 await self.guarded(self.before_request(state))
             elif isinstance(state.at, AfterStart):
                 self.spawn(self._after(state))
         await self.pipes.before_turn()
+
+    def _tell_armed(self, state: FaultState) -> None:
+        name, link = state.planned.fault.name, state.planned.link
+        if state.index < len(self.plan.faults):
+            self.history.add(FaultArmed(fault=state.index, name=name, link=link))
 
     async def after_turn(self, turn: int) -> None:
         """Heal all that this turn's faults left, and settle how much of limited replies arrived."""

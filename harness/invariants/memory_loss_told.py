@@ -1,4 +1,4 @@
-"""A database that fails does not cost the conversation without a word."""
+"""A database that fails, or a worker that dies, does not cost the conversation without a word."""
 
 import re
 from collections.abc import Iterator
@@ -10,30 +10,34 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, requests
 from wedgehog.harness.record.error_words import uncoloured
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 
+AGENT: Final = "agent"
+"""The link of faults on processes."""
 _WORD: Final = re.compile(r"(?<!\w)[^\W\d_]{3,}(?!\w)")
 """A word; no part of an id, which has digits."""
 
 
 @invariant("memory_loss_told")
 def memory_loss_told(history: History) -> Iterator[Verdict]:
-    """If a server behind `links:` fails, or its database is locked, an answered turn is not silently forgotten.
+    """If a server behind `links:`, a database or a worker fails, an answered turn is not silently forgotten.
 
     An agent that takes a failed read of its database for an empty memory answers as if its user had said nothing
-    before; one that ignores a failed write has forgotten the turn at the next message. Judged on two answered turns in
-    a row, if a fault struck the server or the database in one of them: the requests of the second must carry the
-    message of the first. If they do not, the output of one of the two must have a word of its own, which neither the
+    before; one that ignores a failed write has forgotten the turn at the next message. So has a program that runs
+    another agent, and starts a new one without the conversation where that died. Judged on two answered turns in a
+    row, if a fault struck one of these in one of the two: the requests of the second must carry the message of the
+    first. If they do not, the output of one of the two must have a word of its own, which neither the
     model nor a turn without a failure says. A background call in between may have made a summary. Another turn of the
     run must have carried the one before it: an agent without a memory is not judged, nor one that leaves turns out
     without a fault.
 
     Fix: Tell a failed read from an empty result: an error, a time-out or a closed connection is not "no messages". Try
     again on a new connection, or tell the user that the earlier conversation cannot be read, or that this turn could
-    not be stored.
+    not be stored. Start the agent below with its session, and tell the user if it has none.
     """
     answered = [turn for turn in history.turns if outcome_of(turn, history).kind == "answered" and _paid(turn)]
     pairs = list(pairwise(answered))
@@ -73,7 +77,7 @@ def _judge(history: History, before: Turn, turn: Turn, fired: FaultFired) -> Ite
 
 
 def _place(fired: FaultFired) -> str:
-    return "its database" if fired.of_memory else fired.link
+    return "its database" if fired.of_memory else "the agent below" if fired.link == AGENT else fired.link
 
 
 def _paid(turn: Turn) -> list[Call]:
@@ -81,12 +85,14 @@ def _paid(turn: Turn) -> list[Call]:
 
 
 def _struck(history: History, turn: Turn) -> list[FaultFired]:
-    """The faults that struck its memory in a turn: a server of the user's own, or its database.
+    """The faults that struck its memory in a turn: a server of the user's own, its database, or its worker.
 
     A fault may be proved only at the turn's end.
     """
-    fired = (it for it in history.of(FaultFired) if it.turn == turn.number)
-    return [it for it in fired if it.of_memory or it.link.startswith("tcp:")]
+    fired = [it for it in history.of(FaultFired) if it.turn == turn.number]
+    killed = any(it.turn == turn.number and it.whom == "worker" for it in history.of(AgentKilled))
+    kills = [it for it in fired if killed and it.link == AGENT and it.name == "kill"]
+    return [it for it in fired if it.of_memory or it.link.startswith("tcp:")] + kills
 
 
 def _carries(turn: Turn, other: Turn) -> bool:

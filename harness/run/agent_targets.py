@@ -44,6 +44,8 @@ class AgentProcesses(ProcessTargets):
     """The name of the session of a turn."""
     peers: Peers = lambda processes: ()
     """Finds the open connections of processes."""
+    _asked: dict[psutil.Process, None] = field(default_factory=dict)
+    """The processes that have been seen to ask the model."""
 
     @property
     def leaders(self) -> frozenset[int]:
@@ -61,7 +63,7 @@ class AgentProcesses(ProcessTargets):
         if whom == "worker":
             tool = next(self._tool(token), None)
             for pid in _leaders(self._of(turn)):
-                yield from workers_below(pid, self.peers, tool)
+                yield from workers_below(pid, self.peers, tool, self._asked)
         for pid in _leaders(self._of(turn)) if whom in AGENT_ITSELF else ():
             found = tree(pid)
             yield from found if whom == "tree" else [process for process in found if process.pid == pid]
@@ -69,7 +71,9 @@ class AgentProcesses(ProcessTargets):
     def askers(self) -> Iterator[psutil.Process]:
         """The processes below the agent's own ones that ask the model."""
         for pid in self.leaders:
-            yield from askers_below(pid, self.peers)
+            for asker in askers_below(pid, self.peers):
+                self._asked[asker] = None
+                yield asker
 
     def struck(self, number: signal.Signals, grace_s: float, turn: int) -> None:
         """Pass a signal to end the agent on to the session of a turn."""

@@ -38,9 +38,8 @@ def _not_compacted(history: History, scenario: Scenario) -> str:
 def _not_sent(history: History, scenario: Scenario) -> str:
     """Why a fault on what only some agents send does not apply, if the run shows that; empty if it does."""
     fired = {it.fault for it in history.of(FaultFired)}
-    faults = [it.fault for number, it in enumerate(scenario.faults) if number not in fired]
-    unmet = (it.unmet for it in faults if it.for_some)
-    return next(unmet, "")
+    unmet = (it.unmet for number, it in enumerate(scenario.faults) if number not in fired)
+    return next(filter(None, unmet), "")
 
 
 def _not_fetched(history: History, scenario: Scenario) -> str:

@@ -176,7 +176,8 @@ class _Run:
         )
         self.tokens = TokenEndpoint(self.injector.tokens.asked, self.injector.tokens.expires_in)
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered, self.tokens)
-        look = self.beacons.look if control or self.simulated else self._look_for_askers
+        asks_below = control is None or "worker" in scenario.needs
+        look = self._look_for_askers if asks_below and not self.simulated else self.beacons.look
         self.recorder = Recorder(history, clock, self.replies, self.injector, store.keep_body, look)
         self.pipes = StdioServer(network, self.injector.pipes.resets, self.injector.pipes)
 

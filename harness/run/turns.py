@@ -61,10 +61,16 @@ class Turns:
         turn = self.messages.scenario.turns[number - 1]
         if turn.during is not None:
             return
-        await self.player.clock.sleep(turn.pause_s / self.messages.time_scale)
+        await self._pause(number, turn.pause_s / self.messages.time_scale)
         self.files.plant(number, turn.append)
         message = self.messages.message(number)
         await self._play(message, self.messages.during(number))
+
+    async def _pause(self, turn: int, seconds: float) -> None:
+        """The user waits before a message; in the middle, the session may be struck."""
+        await self.player.clock.sleep(seconds / 2)
+        await self.player.injector.while_idle(turn)
+        await self.player.clock.sleep(seconds / 2)
 
     async def _recover(self, number: int, session: str) -> int:
         """One more message must be answered; after an error that it surfaced, a second one once it cooled down.

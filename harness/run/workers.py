@@ -33,14 +33,17 @@ def askers_below(leader: int, peers: Peers) -> list[psutil.Process]:
     return []
 
 
-def workers_below(leader: int, peers: Peers, tool: psutil.Process | None = None) -> Iterator[psutil.Process]:
+def workers_below(
+    leader: int, peers: Peers, tool: psutil.Process | None = None, asked: Iterable[psutil.Process] = ()
+) -> Iterator[psutil.Process]:
     """The workers of one agent's process, each with what is below it.
 
-    A worker need not be connected while a tool of its own runs: `tool` is the shell that runs one.
+    A worker need not be connected while a tool of its own runs (`tool` is the shell that runs one), or while the
+    session is idle: `asked` are processes that have asked the model.
     """
     with suppress(psutil.Error):
         top = psutil.Process(leader)
-        found = askers_below(leader, peers)
+        found = askers_below(leader, peers) or [one for one in asked if one.is_running() and top in one.parents()]
         if not found and tool is not None and top in tool.parents() and not _is_the_agent(tool, top):
             found = [tool]
         for head in dict.fromkeys(_head(one, top) for one in found):

@@ -38,7 +38,7 @@ class TriggerConfig(ConfigModel):
     query: PositiveInt | None = None
     chat: Literal["poll", "send"] | None = None
     when: Moment = "started"
-    session: Literal["written"] | None = None
+    session: Literal["written", "idle"] | None = None
     model_name: str | None = None
     after_s: NonNegativeFloat | None = None
     on: str = "main"
@@ -66,6 +66,8 @@ class TriggerConfig(ConfigModel):
             return triggers.AtPipe
         if link.startswith(BACKEND) and not (isinstance(fault, WireFault) and fault.closes_port):
             return triggers.AtBackend
+        if self.session == "idle":
+            return triggers.SessionIdle
         for key, kind in _KINDS.items():
             if getattr(self, key) is not None:
                 return kind
@@ -128,6 +130,13 @@ class FaultConfig(ConfigModel):
     def fault(self) -> Fault:
         """What `do` says. A search asks for it some thousand times."""
         return parse_fault(self.do)
+
+    @property
+    def unmet(self) -> str:
+        """Why a correct agent may never meet it; empty for one that each agent meets."""
+        if self.at.session == "idle":
+            return "no program below the agent's own process lived between two messages"
+        return self.fault.unmet if self.fault.for_some else ""
 
     @property
     def needs(self) -> tuple[Need, ...]:

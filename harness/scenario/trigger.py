@@ -9,6 +9,7 @@ from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT
 from wedgehog.harness.faults.base import Fault, WireFault, registered
+from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
 from wedgehog.harness.faults.token_fault import TokenFault
@@ -107,6 +108,23 @@ class Trigger:
 @dataclass(frozen=True, slots=True)
 class AfterStart(Trigger):
     """`after_s` after the turn's start."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionIdle(Trigger):
+    """The middle of the pause before the turn's message."""
+
+    session: Literal["idle"] | None = None
+    refuses: ClassVar[str] = "no request and no tool runs while the session is idle: leave `{key}` out"
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        key = next((key for key in ("step", "attempt") if getattr(self, key) > 1), "")
+        key = key or ("after_s" if self.after_s is not None else "")
+        if key:
+            return self.refuses.format(key=key), ("at", key)
+        if isinstance(fault, ProcessFault) and fault.hits == "worker":
+            return None
+        return "`session: idle` is for the process that the agent keeps for its model: write `whom: worker`", ("do",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 It starts `staying.py`, an agent that takes JSON lines, reads its events, and shows the answer to its own user: for one
 message, or (`--stays`) for one message after the other, also as JSON lines. A bug: `waits-for-the-end`,
 `an-end-is-a-success`, `starts-it-for-ever`, `never-starts-another`, `has-no-timer`, `leaves-it-behind`,
-`forgets-what-it-can-not-resume`, `stays-busy`.
+`forgets-what-it-can-not-resume`, `stays-busy`, `begins-a-new-session`.
 """
 
 # ruff: noqa: PTH100, PTH107, PTH110, PTH118, PTH120, PTH123, PTH208  (as in `sound.py`)
@@ -62,6 +62,8 @@ class Driven:
     def answer(self, message):
         """What it answers to one message. DrivenError."""
         if self.process is None or (self.process.poll() is not None and BUG != "never-starts-another"):
+            if self.process is not None and BUG == "begins-a-new-session":
+                forget(self.line[-1])
             self.start()
         try:
             self.process.stdin.write(json.dumps({"text": message}) + "\n")
@@ -90,6 +92,12 @@ class Driven:
             words += event.get("text", "")
 
 
+def forget(folder):
+    """Remove the stored session."""
+    for name in os.listdir(folder):
+        os.remove(os.path.join(folder, name))
+
+
 def played(driven, message, folder):
     """Answer, error."""
     busy = os.path.join(folder, "busy")
@@ -100,8 +108,7 @@ def played(driven, message, folder):
             return driven.answer(message), ""
         except DrivenError as wrong:
             if BUG == "forgets-what-it-can-not-resume":
-                for name in os.listdir(folder):
-                    os.remove(os.path.join(folder, name))
+                forget(folder)
             if BUG == "stays-busy":
                 open(busy, "w").close()
             if BUG != "starts-it-for-ever":

@@ -13,7 +13,8 @@ HERE = Path(__file__).parent
 JOBS = "--jobs=5"
 """The runs mostly wait: more of them at once than the machine has processors."""
 STORIES = ("worker-dies-in-mid-reply", "worker-dies-in-mid-tool", "worker-dies-each-time", "worker-stands-still")
-RESUMED = "worker-dies-when-it-resumes"
+RESUMED, HUNG = "worker-dies-when-it-resumes", "worker-stands-still-when-it-resumes"
+IDLE = "worker-dies-while-idle"
 LINES: dict[str, Any] = {
     "send": {"type": "user", "text": "{message}"},
     "answer": "joined:text",
@@ -52,8 +53,9 @@ def played(wedgehog: Any, folder: Path, agents: list[str], *stories: str) -> dic
 
 def test_a_sound_program_survives_its_worker(wedgehog: Any, program: Any, tmp_path: Path):
     """Whether it starts the agent for each message, or keeps it."""
-    found = played(wedgehog, tmp_path, [program(), program(stays=True)], *STORIES, RESUMED)
-    assert len(found) == 10 and {*found.values()} == {"pass"}
+    found = played(wedgehog, tmp_path, [program(), program(stays=True)], *STORIES, RESUMED, HUNG, IDLE)
+    assert found.pop((IDLE, "sound")) == "skipped"
+    assert len(found) == 13 and {*found.values()} == {"pass"}
 
 
 def test_a_check_says_that_there_is_a_worker(wedgehog: Any, program: Any):
@@ -88,6 +90,29 @@ def test_a_session_that_could_not_be_resumed_is_neither_forgotten_nor_busy_for_e
         (RESUMED, "forgets-what-it-can-not-resume"): "error_forgets_nothing",
         (RESUMED, "stays-busy"): "session_recovers",
         (RESUMED, "never-starts-another-stays"): "session_recovers",
+    }
+
+
+def test_a_session_whose_agent_hangs_when_it_is_resumed_is_neither_forgotten_nor_busy_for_ever(
+    wedgehog: Any, program: Any, tmp_path: Path
+):
+    """The agent below stands still each time that the second message starts it."""
+    wrong = [program("forgets-what-it-can-not-resume"), program("stays-busy"), program("has-no-timer")]
+    assert played(wedgehog, tmp_path, wrong, HUNG) == {
+        (HUNG, "forgets-what-it-can-not-resume"): "error_forgets_nothing",
+        (HUNG, "stays-busy"): "session_recovers",
+        (HUNG, "has-no-timer"): "turn_deadline",
+    }
+
+
+def test_an_agent_that_dies_between_two_messages_is_started_again_with_its_session(
+    wedgehog: Any, program: Any, tmp_path: Path
+):
+    """No message waits for it when it dies."""
+    wrong = [program("never-starts-another", stays=True), program("begins-a-new-session", stays=True)]
+    assert played(wedgehog, tmp_path, wrong, IDLE) == {
+        (IDLE, "never-starts-another-stays"): "session_recovers",
+        (IDLE, "begins-a-new-session-stays"): "memory_loss_told",
     }
 
 

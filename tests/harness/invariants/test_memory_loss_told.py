@@ -6,6 +6,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 
@@ -160,3 +161,19 @@ def test_a_locked_database_is_judged_as_a_server_that_fails():
     assert found.status == "fail" and "locked struck its database, and nothing in the output says so" in found.says
     frozen = replace(locked, of_memory=False)
     assert check("memory_loss_told", played([1], None, [1, 3], None, fired=frozen)).status == "nothing"
+
+
+@pytest.mark.parametrize(("whom", "status"), [("worker", "fail"), ("tool", "nothing")])
+def test_an_agent_below_that_dies_between_two_messages_is_judged_as_a_server_that_fails(whom: str, status: str):
+    """A new one without the session knows nothing of the turn before. A tool that dies has no part in that."""
+    tell = HistoryBuilder()
+    for number in (1, 2, 3):
+        if number == 2:
+            tell.add(AgentKilled(turn=2, signal="SIGKILL", whom=whom, pids=(4711,)))
+            tell.add(replace(CUT, name="kill", link="agent"))
+        tell.message()
+        tell.reply(tell.ask(1, sees=[number] if number < 3 else [2, 3]), f"Done {tell.nonce}")
+        tell.end(f"Done {tell.nonce}")
+    found = check("memory_loss_told", tell.seal())
+    assert found.status == status
+    assert status == "nothing" or "kill struck the agent below" in found.says

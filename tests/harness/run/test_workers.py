@@ -56,6 +56,16 @@ def test_a_process_whose_output_the_agent_reads_and_that_asks_the_model_is_its_w
     assert pids(workers_below(agent, asking())) == []
 
 
+def test_a_worker_is_known_while_the_session_is_idle(started: Callable[..., tuple[int, int]]):
+    """It has asked before; one that has ended is none."""
+    agent, below = started(**PIPED)
+    worker = psutil.Process(below)
+    assert pids(workers_below(agent, asking(), asked=[worker])) == [below]
+    worker.kill()
+    psutil.wait_procs([worker])
+    assert pids(workers_below(agent, asking(), asked=[worker])) == []
+
+
 def test_a_launcher_and_its_program_are_one_agent(started: Callable[..., tuple[int, int]]):
     """The program writes where the launcher would."""
     launcher, program = started()

@@ -17,6 +17,7 @@ from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import AfterStart, AtReply, AtTool
 
 HEAD = {"name": "s", "why": "because"}
+IDLE_KILL = {"kill": {"whom": "worker"}}
 TURN = {"user": "Go.", "model": [{"text": "Done {nonce}"}]}
 
 
@@ -92,6 +93,8 @@ def test_a_freeze_is_as_fast_as_its_story_and_a_disk_has_no_time():
         ({"do": "kill", "link": "agent", "at": {"session": "read"}}, "written"),
         ({"do": "kill", "link": "agent", "at": {"session": "written", "event": 1}}, "either session or event"),
         ({"do": "kill", "link": "agent", "at": {"session": "written", "tool": 1}}, "either session or tool"),
+        ({"do": "kill", "link": "agent", "at": {"session": "idle"}}, "write `whom: worker`"),
+        ({"do": IDLE_KILL, "link": "agent", "at": {"session": "idle", "step": 2}}, "is idle: leave `step` out"),
     ],
 )
 def test_a_fault_and_its_place_go_together(words: dict[str, Any], said: str):
@@ -107,6 +110,7 @@ def test_a_fault_and_its_place_go_together(words: dict[str, Any], said: str):
         ([TURN, {**TURN, "during": {"turn": 4}}], [], "`during` names an earlier turn"),
         ([{**TURN, "during": {"phase": "connect"}}], [], "given at headers, body, middle, terminal or linger"),
         ([{**TURN, "during": {"turn": 1}}], [{"at": {"turn": 2}, "do": "abort"}], "cannot tell two turns apart"),
+        ([TURN], [{"link": "agent", "at": {"turn": 2, "session": "idle"}, "do": IDLE_KILL}], "give that `pause_s: 4`"),
     ],
 )
 def test_a_message_is_given_during_an_earlier_turn(turns: Any, faults: Any, said: str):
