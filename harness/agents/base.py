@@ -117,6 +117,8 @@ class Outcome:
     exit_code: int | None = None
     status: int | None = None
     """The HTTP status of a service."""
+    streamed: bool = False
+    """Whether the service sent its status before it knew the answer, as server-sent events do."""
     raised: str | None = None
     """`Type: message` of an exception, or why the service did not answer."""
     stdout: str = ""

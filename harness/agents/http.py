@@ -40,6 +40,8 @@ LAST_LINES = 20
 
 _NO_TIMEOUT = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 """The scenario sets the time limits, not the client library."""
+STREAMS = frozenset({"application/jsonl", "application/x-ndjson", "text/event-stream"})
+"""Content types of replies that begin before the answer is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class HttpReply:
     text: str
     whole_s: float | None = None
     """When the last byte of its text came, but for blank ones, by the time of the event loop."""
+    streamed: bool = False
+    """Whether it is a stream of events or lines, whose status comes first."""
 
 
 @dataclass(slots=True)
@@ -246,7 +250,7 @@ class HttpSession(Session):
             async for piece in reply.content.iter_any():
                 body.add(piece)
             text = body.data.decode(_encoding(reply), "replace")
-            return HttpReply(reply.status, text, body.words_s)
+            return HttpReply(reply.status, text, body.words_s, reply.content_type in STREAMS)
 
     def _url(self, path: str) -> str:
         return self._base + self._around.fill(path)
@@ -277,6 +281,7 @@ class HttpSession(Session):
             answer,
             error,
             status=reply.status,
+            streamed=reply.streamed or OutputSource.parse(self._http.answer).kind in ("joined", "jsonl"),
             ended=self._ended,
             after_answer_s=after_s,
             usage=told_usage(self._spec.usage, (reply.text,)),

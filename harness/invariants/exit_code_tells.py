@@ -17,7 +17,8 @@ def exit_code_tells(history: History) -> Iterator[Verdict]:
     A script or a pipeline reads only this. An error with exit code 0 counts there as success. Judged in turns that end
     by themselves with an answer or an error that a person can see; after a stop either code is right. If the last reply
     broke off after all its words, an agent that streams cannot know that they were all: it may call its turn an error.
-    So it may if it shows the answer and the disk is full, so that it cannot store it.
+    So it may if it shows the answer and the disk is full, so that it cannot store it. A service that answers with
+    server-sent events or lines of JSON has sent its status before it knows the outcome; there it is not judged.
 
     Fix: Exit with a code above 0, or answer with a status of 400 or more, if the turn ended in an error; exit with
     0 only after an answer.
@@ -41,7 +42,7 @@ def _wrong(turn: Turn, kind: str, not_stored: bool) -> str | None:
         return None
     if end.exit_code is not None:
         fine, shown = end.exit_code == 0, f"exit code {end.exit_code}"
-    elif end.status is not None:
+    elif end.status is not None and not end.streamed:
         fine, shown = end.status < 400, f"HTTP {end.status}"
     else:
         return None

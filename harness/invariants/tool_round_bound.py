@@ -20,7 +20,8 @@ def tool_round_bound(history: History, *, tool_rounds: int = TOOL_ROUNDS) -> Ite
     A model that always asks for one more tool must not cause endless cost (incident endless-loop). Fifty is above the
     usual limits of agents. A round counts once one of its tools has started, or its results were sent.
 
-    Fix: End a turn after a fixed number of tool rounds, and tell the user.
+    Fix: End a turn after a fixed number of tool rounds, and tell the user. If the agent states a higher limit, write it
+    in the spec, with the place where it stands: `limits: {tool_rounds: {at_most: 80, why: "its README"}}`.
     """
     for turn in history.turns:
         sent = [call for call in main_calls_of(turn) if call.arrived.step > 1]

@@ -25,7 +25,8 @@ def turn_deadline(history: History, *, turn_s: float = 120) -> Verdict:
     end itself gives up, silence until then counts only if it waited at least `turn_s`.
 
     Fix: Set a time-out for silence (no byte for some seconds), and one deadline for the turn above all retries.
-    When it passes, end the turn with an error. End a turn that is stopped at once, whatever it waits for.
+    When it passes, end the turn with an error. End a turn that is stopped at once, whatever it waits for. If the agent
+    promises an end later than this, write its time in the spec: `limits: {turn_s: 300}`.
     """
     found = together(_judge(history, turn, turn_s) for turn in history.turns)
     if found.status != "pass":
@@ -109,7 +110,7 @@ def _deadline(history: History, turn: Turn, hit: DeadlineHit, turn_s: float) -> 
     if hit.too_many or bound_s < turn_s * (1 - AS_WRITTEN):
         after = hit.too_many or f"{bound_s:.1f} s"
         return inconclusive(f"{turn} was stopped after {after}, before {turn_s:.1f} s{waited}", evidence)
-    says = f"{turn} {_so_far(history, turn)} within {bound_s:.1f} s{waited}"
+    says = f"{turn} {_so_far(history, turn)} within {bound_s:.1f} s{_given_up(turn, hit)}{waited}"
     return stopped_too_late(history, says, evidence, hit)
 
 
@@ -133,6 +134,15 @@ def _so_far(history: History, turn: Turn) -> str:
     told = told_of(turn)
     words = f"the {told}" if told is not None else told_words(turn, history)
     return f"reported {words}, but neither answered nor gave up" if words else "gave no answer and no error"
+
+
+def _given_up(turn: Turn, hit: DeadlineHit) -> str:
+    """How many of its requests the agent gave up by itself, and after which time: it is slow, and does not hang."""
+    times = [call.hung_up.at_s - call.at_s for call in turn.main_calls if call.hung_up and call.hung_up.id < hit.id]
+    if not times:
+        return ""
+    requests = "1 request was given up" if len(times) == 1 else f"{len(times)} requests were given up"
+    return f", in which {requests} after {'up to ' if len(times) > 1 else ''}{short_time(max(times))}"
 
 
 def _hang(history: History, turn: Turn) -> tuple[str, tuple[HangSeen, ...]]:

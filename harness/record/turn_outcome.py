@@ -204,7 +204,7 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     failed = [call for call in turn.main_calls if not call.ok]
     words = end.answer.strip()
     if words and (_is_what_came(failed, end.answer) or any(_shows_cut(call, turn, end.answer) for call in failed)):
-        return TurnOutcome("truncated", f"the answer is part of a cut reply: {short(words)}")
+        return TurnOutcome("truncated", f"the answer is part of a cut reply: {short(_cut_part(turn, failed, words))}")
     lost = _lost_its_worker(turn, history)
     gone_wrong = lost or _failed(turn, made_good_by="tool")
     if words and _is_last_reply(turn, end.answer):
@@ -316,6 +316,13 @@ def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:
         return True
     part = nonce[:CUT_NONCE_CHARS]
     return len(part) == CUT_NONCE_CHARS and part in delivered and part in shown
+
+
+def _cut_part(turn: Turn, cut: Sequence[Call], answer: str) -> str:
+    """The answer from its first line that shows a part of a cut reply: a log may stand before it."""
+    lines = answer.splitlines()
+    shown = (n for n, line in enumerate(lines) if any(_shows_cut(call, turn, line) for call in cut))
+    return "\n".join(lines[next(shown, 0) :])
 
 
 def _is_what_came(cut: Sequence[Call], answer: str) -> bool:

@@ -319,6 +319,7 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
         error=kept_text(outcome.error),
         exit_code=outcome.exit_code,
         status=outcome.status,
+        streamed=outcome.streamed,
         raised=outcome.raised,
         stdout=kept_text(outcome.stdout),
         stderr=kept_text(outcome.stderr),

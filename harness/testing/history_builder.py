@@ -127,6 +127,7 @@ class HistoryBuilder(CallBuilder):
         log_on_stderr: bool = False,
         after_answer_s: float | None = None,
         usage: ToldUsage | None = None,
+        streamed: bool = False,
     ) -> "HistoryBuilder":
         """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
@@ -145,6 +146,7 @@ class HistoryBuilder(CallBuilder):
                 log_on_stderr=log_on_stderr,
                 after_answer_s=after_answer_s,
                 usage=usage,
+                streamed=streamed,
             )
         )
         self.turn = 0

@@ -62,6 +62,8 @@ class TurnEnded(Event):
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""
     usage: ToldUsage | None = None
     """None if the spec does not say where it stands, or it stood nowhere."""
+    streamed: bool = False
+    """Whether a service sent its status before it knew the answer, as server-sent events do."""
 
 
 class PermissionAsked(Event):

@@ -103,6 +103,7 @@ async def test_the_answer_may_come_as_server_sent_events(spec_of, place, told: l
         async with open_agent(spec_of(http=http), place) as session:
             outcome = await session.say("hi", first=True)
     assert (outcome.answer, outcome.error, outcome.status) == (answer, error, 200)
+    assert outcome.streamed
 
 
 async def test_an_http_error_is_an_error_and_not_an_answer(spec_of, place):

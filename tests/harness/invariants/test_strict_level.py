@@ -474,6 +474,16 @@ def test_an_exit_code_says_whether_the_message_was_answered(answered: bool, code
     assert check("exit_code_tells", tell.seal()).status == status
 
 
+@pytest.mark.parametrize(("streamed", "status"), [(False, "fail"), (True, "nothing")])
+def test_a_service_that_streams_its_answer_cannot_tell_an_error_by_its_status(streamed: bool, status: str):
+    """The status was sent before the model was asked."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(1), 529)
+    tell.end("", error="overloaded", exit_code=None, status=200, streamed=streamed)
+    assert check("exit_code_tells", tell.seal()).status == status
+
+
 @pytest.mark.parametrize("code", [0, 130])
 def test_an_answer_that_came_with_the_stop_may_end_in_either_exit_code(code: int):
     """The user stops the turn when its last words are on their way."""

@@ -67,6 +67,25 @@ def test_a_turn_that_was_stopped_at_the_bound_fails():
     assert (verdict.status, verdict.says) == ("fail", "turn 1 gave no answer and no error within 60.0 s")
 
 
+@pytest.mark.parametrize(
+    ("tries", "says"),
+    [
+        (1, "within 60.0 s, in which 1 request was given up after 20.0 s"),
+        (2, "within 60.0 s, in which 2 requests were given up after up to 20.0 s"),
+    ],
+)
+def test_a_turn_that_is_late_by_its_own_time_outs_says_so(tries: int, says: str):
+    """Its user reads that it does not hang, but waits for the sum of its tries."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in range(tries):
+        call = tell.ask(1)
+        tell.wait(20).hangs_up(call)
+    tell.ask(1)
+    tell.wait(60).deadline(60).end("", ended="deadline", exit_code=-2)
+    assert check("turn_deadline", tell.seal(), turn_s=60).says.endswith(says)
+
+
 def _retried_until(stderr: str) -> str:
     tell = HistoryBuilder()
     tell.message()

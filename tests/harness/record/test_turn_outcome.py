@@ -350,6 +350,12 @@ def test_twelve_characters_of_a_cut_text_or_six_of_its_nonce_shown_as_the_answer
     assert _cut_and_shown(shown, delivered=delivered).kind == kind
 
 
+def test_what_is_quoted_of_a_truncated_answer_begins_with_the_cut_text():
+    """A log of the agent's start may stand before it."""
+    shown = "Created SOUL.md\nCreated memory/history.jsonl\n\n" + CUT_TEXT
+    assert _cut_and_shown(shown).how == f"the answer is part of a cut reply: {CUT_TEXT}"
+
+
 def test_a_truncated_stream_on_which_the_client_raises_has_surfaced():
     """A well-known mock calls this a failure: the text is incomplete, and so it says, with an exit code."""
     outcome = _cut_and_shown(CUT_TEXT, exit_code=1, stderr="httpx.RemoteProtocolError: peer closed connection")
