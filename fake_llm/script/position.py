@@ -61,6 +61,8 @@ class Positions:
     """The name of the declared conversation to which a request belongs, else empty."""
     in_text: ResultsInText | None = None
     """None: results of tools are the wire's own."""
+    results_as_words: bool = False
+    """Whether the agent sends results as words of a message, as its control run showed."""
     _open: list[int] = field(default_factory=list)
     _markers: dict[int, str] = field(default_factory=dict)
     _words: dict[int, str] = field(default_factory=dict)
@@ -187,6 +189,18 @@ class Positions:
         found = re.finditer(token, conversation.text, re.IGNORECASE)
         return tuple(dict.fromkeys(".".join(token.groups()) for token in found))
 
+    def answered_in_text(self, conversation: Conversation) -> tuple[str, ...]:
+        """`turn.step.call` of each tool call that a message of the model quotes, with other words behind it.
+
+        Only of an agent that sends results as words: those of a command that was killed, or stopped at a time limit,
+        hold nothing that it printed.
+        """
+        messages = conversation.messages if self.results_as_words else ()
+        last = max((n for n, message in enumerate(messages) if message.role in ("user", "tool")), default=0)
+        said = "\n".join(message.text for message in messages[:last] if message.role == "assistant")
+        found = re.finditer(rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+)a\d", said, re.IGNORECASE)
+        return tuple(dict.fromkeys(".".join(token.groups()) for token in found))
+
     def _find(self, text: str) -> tuple[str, ...] | None:
         found = re.search(rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+)", text, re.IGNORECASE)
         return found.groups() if found else None
@@ -222,6 +236,7 @@ class Positions:
         """`turn.step.call` of the results of a turn that a request carries."""
         results = [result for message in own for result in message.tool_results]
         tokens = [token for token in map(self.token_of, results) if token] + [*self.tokens_in_text(conversation)]
+        tokens += self.answered_in_text(conversation)
         return [token for token in tokens if token.startswith(f"{turn}.")]
 
     def _has_known(self, own: tuple[Message, ...]) -> bool:

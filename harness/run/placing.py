@@ -10,7 +10,7 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.results_in_text import COMMAND_BEGINS
-from wedgehog.fake_llm.script.turns import text_of
+from wedgehog.fake_llm.script.turns import spoken, text_of
 from wedgehog.fake_llm.usage import carries_all, is_object, output_tokens
 from wedgehog.harness.record.events.call import ToolCallOffered
 
@@ -28,6 +28,11 @@ class SentReply:
     """The words that a tool call of it carries, where that call ends the agent's turn (`finish:`)."""
     in_text: tuple[ToolCall, ...] = ()
     """Its tool calls, where the model writes them in its text."""
+
+    @property
+    def words(self) -> str:
+        """What the model says: its text, or the answer that a tool call carries."""
+        return self.last_words or spoken(self.reply)
 
     @property
     def blocks(self) -> list[Text | ToolCall]:
@@ -79,6 +84,9 @@ class Placing(Protocol):
 
     def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
         """turn.step.call of each tool call whose result is in a message's text."""
+
+    def answered_in_text(self, conversation: Conversation) -> Sequence[str]:
+        """turn.step.call of each quoted tool call with other words behind it, of an agent that sends results so."""
 
     def quotes(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls of side conversations whose replies stand in the messages."""

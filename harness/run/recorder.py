@@ -222,8 +222,10 @@ class Recorder:
         sent = {
             self._placing.token_of_result(it.call_id, it.traces) for said in talk.messages for it in said.tool_results
         }
-        tokens = (token for token in self._placing.tokens_in_text(talk) if token not in sent)
-        return tuple(ToolResult("", 0, token=token, in_text=True) for token in tokens)
+        printed = [token for token in self._placing.tokens_in_text(talk) if token not in sent]
+        silent = {*self._placing.answered_in_text(talk)} - {*sent, *printed}
+        told = ((token, token in printed) for token in (*printed, *sorted(silent)))
+        return tuple(ToolResult("", 0, token=token, printed=has, in_text=True) for token, has in told)
 
     def _refused(self, seen: fact.RefusalSent) -> None:
         if not seen.enforced:

@@ -131,7 +131,8 @@ class _Run:
         shape = shape_in(scenario, control) if control else None
         calls = spec.calls_in_text
         results = ResultsInText.of(calls, control.frame if control else None) if calls else None
-        self.positions = Positions(salt, shape, lambda talk: _named(scenario, talk), results)
+        as_words = control is not None and control.results_in_text
+        self.positions = Positions(salt, shape, lambda talk: _named(scenario, talk), results, results_as_words=as_words)
         self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
         self.files = SessionFiles(
             spec,

@@ -60,23 +60,34 @@ class ScriptedReplies:
         """turn.step.call of each tool call whose result is in a message's text."""
         return self.script.positions.tokens_in_text(conversation)
 
+    def answered_in_text(self, conversation: Conversation) -> Sequence[str]:
+        """turn.step.call of each quoted tool call with other words behind it, of an agent that sends results so."""
+        return self.script.positions.answered_in_text(conversation)
+
     def quotes(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls of side conversations whose replies stand in the messages, also as results of tools."""
         return self.script.positions.sides.quoted(conversation)
 
     def replies_in(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply's whole text stands in the messages, in any case and with any punctuation."""
-        said = {call: text for call, it in self.replies.items() if (text := spoken(it.reply).strip())}
-        whole = "\n".join(message.text for message in conversation.messages) if said else ""
+        said = {call: text for call, it in self.replies.items() if (text := it.words.strip())}
+        whole = self._shown(conversation) if said else ""
         found = {call for call, text in said.items() if text in whole}
         bare = plain(whole) if len(found) < len(said) else ""
         return tuple(call for call, text in said.items() if call in found or plain(text) in bare)
 
     def replies_begun(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply's first words stand in the messages; the calls whose words are few are left out."""
-        begins = {call: plain(spoken(it.reply))[:FIRST_WORDS] for call, it in self.replies.items()}
-        said = plain("\n".join(message.text for message in conversation.messages)) if begins else ""
+        begins = {call: plain(it.words)[:FIRST_WORDS] for call, it in self.replies.items()}
+        said = plain(self._shown(conversation)) if begins else ""
         return tuple(call for call, text in begins.items() if len(text) == FIRST_WORDS and text in said)
+
+    def _shown(self, conversation: Conversation) -> str:
+        """The texts of the messages; with the arguments of tool calls, if such a call carries the model's answer."""
+        texts = [message.text for message in conversation.messages]
+        if any(it.last_words for it in self.replies.values()):
+            texts += [call.arguments for message in conversation.messages for call in message.tool_calls]
+        return "\n".join(texts)
 
     def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply came once, and is the text of two messages of the model."""

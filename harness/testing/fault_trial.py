@@ -179,6 +179,10 @@ class Trial:
         """There are no tools."""
         return ()
 
+    def answered_in_text(self, conversation: Conversation) -> Sequence[str]:
+        """There are no tools."""
+        return ()
+
     def quotes(self, conversation: Conversation) -> tuple[int, ...]:
         """There are no side conversations."""
         return ()

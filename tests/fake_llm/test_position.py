@@ -213,6 +213,25 @@ def test_a_call_that_is_written_as_text_is_no_result(positions: Positions, quote
     assert positions.place(talk(user("mkqrst1q go"), said)).step == 1
 
 
+@pytest.mark.parametrize(
+    ("told", "step"),
+    [
+        ([user("Observation: [error: ended by signal 9]")], 2),
+        ([user("Observation: [error: ended by signal 9]"), Message("assistant", "Hm.")], 2),
+        ([], 1),
+    ],
+)
+def test_a_result_in_text_without_output_is_known_by_its_quoted_call(positions: Positions, told: Any, step: int):
+    """A killed command prints nothing. Of an agent that sends results by their ids, words behind a call are none."""
+    token = positions.token(1, 1, 1)
+    quoted = Message("assistant", f"Calling tools: [{{'id': 'call_{token}a1', 'function': {{'name': 'bash'}}}}]")
+    said = talk(user("mkqrst1q go"), quoted, *told)
+    assert positions.answered_in_text(said) == ()
+    positions.results_as_words = True
+    assert positions.answered_in_text(said) == (("1.1.1",) if told else ())
+    assert positions.place(said).step == step
+
+
 def test_results_in_text_are_told_with_their_calls(positions: Positions):
     """Each once, in order; those of tool messages are not among them."""
     one, two = positions.token(1, 1, 1), positions.token(1, 1, 2)

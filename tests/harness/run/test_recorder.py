@@ -97,6 +97,9 @@ class FakePlacing:
         found = [text for said in conversation.messages for text in said.text.split() if text.count(".") == 2]
         return tuple(found)
 
+    def answered_in_text(self, conversation: Conversation) -> tuple[str, ...]:
+        return ()
+
     def replies_begun(self, conversation: Conversation) -> tuple[int, ...]:
         return ()
 

@@ -68,6 +68,23 @@ def test_a_call_that_ends_the_turn_is_the_answer_and_no_work_of_a_tool(play: Any
     assert it.place(2, talk()).step == 2 and again.items[0].args == {"command": "That is all. NONCE"}
 
 
+@pytest.mark.parametrize(
+    ("said", "carried"),
+    [
+        (Message("assistant", tool_calls=(ToolCallSeen("c", "bash", '{"command": "Done NONCE"}'),)), (1,)),
+        (Message("user", "Observation: Done NONCE"), (1,)),
+        (Message("assistant", tool_calls=(ToolCallSeen("c", "bash", '{"command": "ls"}'),)), ()),
+    ],
+)
+def test_an_answer_that_a_tool_call_carried_is_seen_in_later_requests(play: Any, said: Message, carried: Any):
+    """In the call, as the agent sends it back, or in its result."""
+    it = play(turns={1: ScriptedTurn((DONE,), "NONCE")})
+    it.script.finish = FinishCall("bash", "command")
+    it.answer(1, talk())
+    later = replace(talk(), messages=(*talk().messages, said))
+    assert it.replies_in(later) == carried
+
+
 def test_words_before_the_call_that_ends_the_turn_are_the_answer(play: Any):
     """An agent that asks on gets last words again."""
     it = play(turns={1: ScriptedTurn((DONE,), "NONCE")})
