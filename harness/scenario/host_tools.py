@@ -71,8 +71,8 @@ class HostStore(ConfigModel):
 def check_names(given: dict[str, HostTool]) -> dict[str, HostTool]:
     """The tools, if no name is a shell's or the end of another one. Errors: BadValueError."""
     for name in given:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,47}", name):  # MCP takes these; some providers refuse the dot
-            raise BadValueError(f"a tool's name is a word of at most 48 letters, digits, _, - and ., found {name!r}")
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,127}", name):  # MCP takes these; some providers refuse the dot
+            raise BadValueError(f"a tool's name is a word of at most 128 letters, digits, _, - and ., found {name!r}")
         if name == "shell":
             raise BadValueError("`shell` means the agent's own shell: give the tool another name")
         longer = next((other for other in given if other != name and other.endswith(name)), None)

@@ -6,8 +6,10 @@ import json
 from base64 import b64encode
 from typing import Any
 
+import jsonschema
 import pytest
 
+from wedgehog.fake_llm.dialects import json_schema
 from wedgehog.fake_llm.dialects.anthropic.wire import ANTHROPIC
 from wedgehog.fake_llm.dialects.base import Dialect
 from wedgehog.fake_llm.dialects.gemini.wire import GEMINI
@@ -28,6 +30,15 @@ LOOSE = {"type": "object", "properties": {"paths": {"anyOf": [{"type": "array"},
 NEEDS_ONE = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
 
 
+STRICT = {"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}
+TUPLE = {"type": "object", "properties": {"a": {"type": "array", "items": [{"type": "string"}]}}}
+
+
+def having(**property_: Any) -> dict[str, Any]:
+    """Return the schema of an object with one property."""
+    return {"type": "object", "properties": {"a": property_}}
+
+
 def anthropic(*, tools: Any = (), image: Any = None, **more: Any) -> dict[str, Any]:
     source = {"type": "base64", "media_type": "image/png"} | (image or {})
     content = [{"type": "text", "text": "Hi"}, *([{"type": "image", "source": source}] if image else [])]
@@ -36,7 +47,7 @@ def anthropic(*, tools: Any = (), image: Any = None, **more: Any) -> dict[str, A
 
 
 def custom(name: str = "read", schema: Any = None) -> dict[str, Any]:
-    return {"name": name, "input_schema": schema or OBJECT}
+    return {"name": name, "input_schema": OBJECT if schema is None else schema}
 
 
 def chat(*, functions: Any = (), url: str | None = None) -> dict[str, Any]:
@@ -52,8 +63,8 @@ def responses(*, functions: Any = (), url: str | None = None) -> dict[str, Any]:
     return {"model": "m", "input": given, "tools": [{"type": "function", **it} for it in functions]}
 
 
-def function(name: str = "read", schema: Any = None) -> dict[str, Any]:
-    return {"name": name, "parameters": OBJECT if schema is None else schema}
+def function(name: str = "read", schema: Any = None, **more: Any) -> dict[str, Any]:
+    return {"name": name, "parameters": OBJECT if schema is None else schema, **more}
 
 
 def gemini(*, functions: Any = (), data: Any = None) -> dict[str, Any]:
@@ -72,6 +83,22 @@ REFUSED: list[tuple[Dialect, dict[str, Any], str]] = [
         ANTHROPIC,
         anthropic(tools=[custom("a"), custom(schema=NEEDS_ONE)]),
         "tools.1.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level",
+    ),
+    (ANTHROPIC, anthropic(tools=[custom(schema={})]), "tools.0.custom.input_schema.type: Field required"),
+    (
+        ANTHROPIC,
+        anthropic(tools=[custom(schema={"type": "string"})]),
+        "tools.0.custom.input_schema.type: Input should be 'object'",
+    ),
+    (
+        ANTHROPIC,
+        anthropic(tools=[custom(schema={"type": "object", "properties": {"filter[name]": {}}})]),
+        "tools.0.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'",
+    ),
+    (
+        ANTHROPIC,
+        anthropic(tools=[custom(schema=TUPLE)]),
+        "tools.0.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12",
     ),
     (
         ANTHROPIC,
@@ -119,6 +146,63 @@ REFUSED: list[tuple[Dialect, dict[str, Any], str]] = [
     (OPENAI_CHAT, chat(functions=[function(schema=[])]), "function 'read': [] is not of type 'object', 'boolean'."),
     (
         OPENAI_CHAT,
+        chat(functions=[function(schema=having(type="string", required=True))]),
+        "Invalid schema for function 'read': True is not of type 'array'.",
+    ),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(schema=having(type="any"))]),
+        "'any' is not valid under any of the given schemas.",
+    ),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(schema=NEEDS_ONE)]),
+        "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'const'/'not' at the top level.",
+    ),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(schema={"properties": {}})]),
+        """schema must be a JSON Schema of 'type: "object"', got 'type: "None"'.""",
+    ),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(schema={"type": "object"})]),
+        "Invalid schema for function 'read': In context=(), object schema missing properties.",
+    ),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(schema=having(type=["string", "array"]))]),
+        "In context=('properties', 'a', 'type', '1'), array schema missing items.",
+    ),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(schema=having(type="object", additionalProperties={"anyOf": [{"type": "array"}]}))]),
+        "In context=('properties', 'a', 'additionalProperties', 'anyOf', '0'), array schema missing items.",
+    ),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(strict=True)]),
+        "In context=(), 'additionalProperties' is required to be supplied and to be false.",
+    ),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(schema=OBJECT | {"additionalProperties": False}, strict=True)]),
+        "In context=(), 'required' is required to be supplied and to be an array including every key in properties. "
+        "Missing 'path'.",
+    ),
+    (
+        OPENAI_RESPONSES,
+        responses(
+            functions=[
+                function(
+                    schema=having(allOf=[OBJECT]) | {"required": ["a"], "additionalProperties": False}, strict=True
+                )
+            ]
+        ),
+        "In context=('properties', 'a'), 'allOf' is not permitted.",
+    ),
+    (
+        OPENAI_CHAT,
         chat(url="iVBORw0KGgo="),
         f"Invalid image URL: 'messages[0].content[1].image_url.url'. {EXPECTED}, but got a value without the 'data:' "
         "prefix.",
@@ -130,6 +214,13 @@ REFUSED: list[tuple[Dialect, dict[str, Any], str]] = [
         "Invalid 'tools[0].name': string does not match pattern.",
     ),
     (OPENAI_RESPONSES, responses(functions=[function(schema=LOOSE)]), "array schema missing items."),
+    (
+        OPENAI_RESPONSES,
+        responses(functions=[function(schema=NEEDS_ONE | {"properties": {}})]) | {"model": "gpt-4.1"},
+        "'anyOf'/'allOf'/'enum'/'const'/'not' at the top level.",
+    ),
+    (OPENAI_RESPONSES, responses(functions=[function("x" * 129)]), "maximum length 128, but got a string with length"),
+    (OPENAI_RESPONSES, responses(functions=[function(schema={"type": "object"})]), "object schema missing properties."),
     (
         OPENAI_RESPONSES,
         responses(functions=[{"type": "namespace", "name": "crm", "tools": [{"type": "function", **function("a b")}]}]),
@@ -154,6 +245,23 @@ REFUSED: list[tuple[Dialect, dict[str, Any], str]] = [
     ),
     (
         GEMINI,
+        gemini(functions=[function(schema=having(type="array", items={"type": "array"}))]),
+        ".function_declarations[0].parameters.properties[a].items.items: missing field.\n",
+    ),
+    (
+        GEMINI,
+        gemini(functions=[function(schema=having(type="integer", enum=[0, 1]))]),
+        "function_declarations[0].parameters.properties[0].value.enum[0]' (TYPE_STRING), 0\n",
+    ),
+    (
+        GEMINI,
+        gemini(functions=[function(schema=OBJECT | {"required": ["path", "ref"]})]),
+        "* GenerateContentRequest.tools[0].function_declarations[0].parameters.required[1]: property is not defined\n",
+    ),
+    (GEMINI, gemini(functions=[function("1st")]), "Invalid function name. Must start with a letter or an underscore."),
+    (GEMINI, gemini(functions=[function("x" * 129)]), "with a maximum length of 128."),
+    (
+        GEMINI,
         gemini(data={"mimeType": "image/png", "data": "a b!"}),
         "Invalid value at 'contents[0].parts[1].inline_data.data' (TYPE_BYTES), Base64 decoding failed for \"a b!\"",
     ),
@@ -164,10 +272,23 @@ TAKEN: list[tuple[Dialect, dict[str, Any]]] = [
         ANTHROPIC,
         anthropic(tools=[custom(schema=LOOSE), {"type": "bash_20250124", "name": "bash"}], image={"data": PNG}),
     ),
-    (OPENAI_CHAT, chat(functions=[function(schema=NEEDS_ONE)], url=f"data:image/png;base64,{PNG}")),
+    (
+        OPENAI_CHAT,
+        chat(functions=[function(schema={"type": "object", "properties": {}})], url=f"data:image/png;base64,{PNG}"),
+    ),
+    (OPENAI_CHAT, chat(functions=[function(schema={}), {"name": "no_parameters"}])),
+    (OPENAI_CHAT, chat(functions=[function(schema={"type": "object", "properties": {"filter[name]": {}}})])),
+    (OPENAI_CHAT, chat(functions=[function(schema=STRICT, strict=True)])),
+    (ANTHROPIC, anthropic(tools=[custom(schema={"type": "object"})])),
+    (ANTHROPIC, anthropic(tools=[custom(schema=having(type="object", properties={"a b": {"$ref": "#/$defs/b"}}))])),
     (OPENAI_CHAT, chat(url="https://example.com/a.png")),
+    (
+        OPENAI_RESPONSES,
+        responses(functions=[function("x" * 70, NEEDS_ONE | {"properties": {}})]) | {"model": "gpt-5.6"},
+    ),
     (OPENAI_RESPONSES, responses(functions=[function()], url=f"data:image/png;base64,{PNG}")),
-    (GEMINI, gemini(functions=[function("files.read", LOOSE)], data={"mimeType": "image/png", "data": PNG})),
+    (GEMINI, gemini(functions=[function("x" * 70)], data={"mimeType": "image/png", "data": PNG})),
+    (GEMINI, gemini(functions=[function("files.read", having(type="STRING", enum=["a"]))])),
     (GEMINI, gemini(functions=[{"name": "f", "parametersJsonSchema": {"additionalProperties": False}}])),
 ]
 
@@ -202,3 +323,43 @@ def test_an_image_in_a_tools_result_is_looked_at_too():
     )
     assert refusal is not None
     assert refusal.message == "messages.2.content.0.tool_result.content.0.image.source.base64: invalid base64 data"
+
+
+NO_SCHEMAS: list[dict[str, Any]] = [
+    having(type="any"),
+    having(type=["string", "any"]),
+    having(type=[]),
+    having(required=True),
+    having(type="integer", minimum=0, exclusiveMinimum=True),
+    having(enum="a"),
+    having(type="array", items=[{"type": "string"}]),
+    having(anyOf=[]),
+    having(anyOf={"type": "string"}),
+    having(allOf=[{"properties": []}]),
+    {"type": "object", "properties": {"required": ["a"]}},
+    {"type": "object", "properties": {}, "required": None},
+    {"type": "object", "properties": {}, "required": [1]},
+    {"type": "object", "properties": None},
+    {"type": "object", "additionalProperties": "no"},
+    {"type": "object", "$defs": {"a": {"type": "str"}}},
+]
+SCHEMAS: list[dict[str, Any]] = [
+    OBJECT,
+    LOOSE,
+    NEEDS_ONE,
+    STRICT,
+    having(enum=[]),
+    having(type="integer", exclusiveMinimum=0, format="int32", nullable=True, example=3),
+    {"type": "object", "properties": {"type": {"enum": ["any", None]}, "items": True}, "x-more": [1]},
+    {"$defs": {"a": {"$ref": "#/$defs/a"}}, "patternProperties": {"^a(?<b>c)": False}},
+]
+
+
+@pytest.mark.parametrize("schema", [*NO_SCHEMAS, *SCHEMAS])
+def test_what_is_no_schema_is_what_the_standard_says(schema: dict[str, Any]):
+    """The words are those of the package `jsonschema` for one of the mistakes."""
+    validator = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
+    messages = {error.message for error in validator.iter_errors(schema)}
+    found = [*json_schema.wrong(schema)]
+    assert bool(found) == bool(messages) == (schema in NO_SCHEMAS)
+    assert {*found} <= messages

@@ -11,7 +11,7 @@ from wedgehog.fake_llm.reply import ErrorEvent, Reply, Text, Thinking, ToolCall,
 
 RICH = Reply((Thinking("Hm hm."), Text("Let me look."), ToolCall("shell", {"command": "ls"}, id="1x2x1")))
 USER = {"role": "user", "content": "go"}
-TOOL = {"type": "function", "name": "shell", "description": "runs", "parameters": {"type": "object"}}
+TOOL = {"type": "function", "name": "shell", "description": "runs", "parameters": {"type": "object", "properties": {}}}
 
 
 def calling(*ids: str, **more: Any) -> list[dict[str, Any]]:

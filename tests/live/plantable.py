@@ -8,6 +8,7 @@ Anthropic's wire, streamed; its session is a file of lines.
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -433,6 +434,7 @@ class Host:
         tools = (await self.rpc("tools/list", {}, timer=timer))["result"]["tools"]
         if "expects-properties" in BUGS:
             [it["inputSchema"]["properties"].keys() for it in tools]
+        tools = [it for it in tools if "schemas-as-they-are" in BUGS or fits(it["inputSchema"])]
         self.names = {it["name"] if "names-as-they-are" in BUGS else plain_name(it["name"]): it["name"] for it in tools}
         return [
             {"name": name, "description": it["description"], "input_schema": it["inputSchema"]}
@@ -459,6 +461,12 @@ class Host:
 def plain_name(name: str) -> str:
     """A name that every provider takes."""
     return "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in name)
+
+
+def fits(schema: Message) -> bool:
+    """Whether the provider takes a schema; a tool with another one is left out."""
+    union = any(it in schema for it in ("anyOf", "oneOf", "allOf"))
+    return not union and all(re.fullmatch(r"[a-zA-Z0-9_.-]{1,64}", it) for it in schema.get("properties", {}))
 
 
 async def run(call: Message, host: Host | None, tools: list[Message]) -> Message:

@@ -84,6 +84,7 @@ OF_TOOLS = {
     "mcp-result-is-empty": ("reads-the-first-content", {"turn_answered"}),
     "mcp-call-gets-a-protocol-error": ("failure-ends-the-turn", {"turn_answered"}),
     "mcp-tool-name-with-a-dot": ("names-as-they-are", {"session_recovers"}),
+    "mcp-tools-with-schemas-that-providers-refuse": ("schemas-as-they-are", {"session_recovers"}),
     "mcp-tools-with-unusual-schemas": ("expects-properties", {"turn_answered", "session_recovers"}),
 }
 STRICT = {

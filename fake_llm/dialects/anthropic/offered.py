@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from wedgehog.fake_llm.dialects import json_schema
 from wedgehog.fake_llm.dialects.base import Refusal, bad
 from wedgehog.fake_llm.dialects.images import format_of, is_base64
 from wedgehog.fake_llm.request import listed, mapped
 
 _NAME: Final = re.compile(r"^[a-zA-Z0-9_-]{1,128}$")
+_PROPERTY: Final = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")
 _LONGEST_NAME: Final = 128
 _UNIONS: Final = ("oneOf", "allOf", "anyOf")
 _FORMATS: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -35,8 +37,7 @@ def _tools(tools: list[dict[str, Any]]) -> Iterator[Refusal]:
 
     Names: https://github.com/home-assistant/core/issues/147760 ; long ones:
     https://github.com/anthropics/claude-code/issues/96152 ;
-    equal ones: https://github.com/anthropics/claude-code/issues/10687 ; schemas:
-    https://github.com/anthropics/claude-code/issues/40075 .
+    equal ones: https://github.com/anthropics/claude-code/issues/10687 .
     """
     for index, tool in enumerate(tools):
         name = tool.get("name")
@@ -46,12 +47,39 @@ def _tools(tools: list[dict[str, Any]]) -> Iterator[Refusal]:
             yield bad(f"tools.{index}.custom.name: String should have at most {_LONGEST_NAME} characters")
         if not _NAME.match(name):
             yield bad(f"tools.{index}.custom.name: String should match pattern '{_NAME.pattern}'")
-        if any(union in mapped(tool.get("input_schema")) for union in _UNIONS):
-            text = "input_schema does not support oneOf, allOf, or anyOf at the top level"
-            yield bad(f"tools.{index}.custom.input_schema: {text}")
+        yield from _schema(f"tools.{index}.custom.input_schema", tool.get("input_schema"))
     names = [tool.get("name") for tool in tools]
     if len(set(map(str, names))) < len(names):
         yield bad("tools: Tool names must be unique.")
+
+
+def _schema(place: str, schema: object) -> Iterator[Refusal]:
+    """Refuse a schema.
+
+    No type: https://github.com/block/buzz/pull/3192 ; a union on top:
+    https://github.com/anthropics/claude-code/issues/40075 ; names of properties, on top only:
+    https://github.com/anthropics/claude-code/issues/79418 ; no JSON Schema:
+    https://github.com/acomagu/vscode-as-mcp-server/issues/6 .
+    """
+    if schema is None:
+        yield bad(f"{place}: Field required")
+    if not isinstance(schema, dict):
+        yield bad(f"{place}: Input should be a valid dictionary")
+        return
+    if "type" not in schema:
+        yield bad(f"{place}.type: Field required")
+    if schema.get("type") != "object":
+        yield bad(f"{place}.type: Input should be 'object'")
+    if any(union in schema for union in _UNIONS):
+        yield bad(f"{place}: input_schema does not support oneOf, allOf, or anyOf at the top level")
+    if not all(_PROPERTY.match(name) for name in mapped(schema.get("properties"))):
+        yield bad(f"{place}.properties: Property keys should match pattern '{_PROPERTY.pattern}'")
+    if next(json_schema.wrong(schema), None):
+        yield bad(
+            f"{place}: JSON schema is invalid. It must match JSON Schema draft 2020-12 "
+            "(https://json-schema.org/draft/2020-12). Learn more about tool use at "
+            "https://docs.claude.com/en/docs/tool-use."
+        )
 
 
 def _content(place: str, content: object) -> Iterator[Refusal]:

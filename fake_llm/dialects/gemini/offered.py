@@ -3,11 +3,13 @@
 A schema is not JSON Schema, but a message of Protocol Buffers. Its fields: https://ai.google.dev/api/caching#Schema .
 """
 
+import json
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from wedgehog.fake_llm.dialects.base import Refusal, bad
+from wedgehog.fake_llm.request import listed, mapped
 
 _FIELDS: Final = frozenset(
     (
@@ -42,31 +44,57 @@ _FORMATS: Final = ("image/png", "image/jpeg", "image/webp", "image/heic", "image
 
 
 def schema(place: str, given: object) -> Iterator[Refusal]:
-    """Refuse a schema with fields that the API does not have, all in one message.
+    """Refuse a schema, with all its mistakes in one message.
 
-    https://github.com/openswarm-ai/openswarm/issues/24 , and for a list of types
-    https://github.com/zed-industries/zed/issues/53919 .
+    Fields that the API does not have: https://github.com/openswarm-ai/openswarm/issues/24 ; a list of types:
+    https://github.com/zed-industries/zed/issues/53919 ; numbers in an `enum`:
+    https://github.com/microsoft/azure-devops-mcp/issues/145 . An array without `items`:
+    https://github.com/cline/cline/issues/7339 ; a required property that is not there:
+    https://github.com/iBUHub/AIStudioToAPI/issues/154 .
     """
-    wrong = [f"Invalid JSON payload received. Unknown name {said}" for said in _unknown(place, given)]
+    wrong = [*_unknown(place, given)]
     if wrong:
         yield bad("\n".join(wrong))
+    missing = [*_missing(place, given)]
+    if missing:
+        yield bad("".join(f"* GenerateContentRequest.{said}\n" for said in missing))
 
 
 def _unknown(place: str, given: object) -> Iterator[str]:
+    """Say what can't be read as the API's message."""
     if not isinstance(given, dict):
         return
+    unknown = "Invalid JSON payload received. Unknown name"
     for name in given:
         if name not in _FIELDS:
-            yield f"\"{name}\" at '{place}': Cannot find field."
+            yield f"{unknown} \"{name}\" at '{place}': Cannot find field."
     if isinstance(given.get("type"), list):
-        yield f"\"type\" at '{place}': Proto field is not repeating, cannot start list."
-    properties: Any = given.get("properties")
-    for number, one in enumerate(properties.values() if isinstance(properties, dict) else ()):
+        yield f"{unknown} \"type\" at '{place}': Proto field is not repeating, cannot start list."
+    for number, value in enumerate(listed(given.get("enum"))):
+        if not isinstance(value, str):
+            yield f"Invalid value at '{place}.enum[{number}]' (TYPE_STRING), {json.dumps(value)}"
+    for number, one in enumerate(mapped(given.get("properties")).values()):
         yield from _unknown(f"{place}.properties[{number}].value", one)
     yield from _unknown(f"{place}.items", given.get("items"))
-    choices = given.get("anyOf", given.get("any_of"))
-    for number, one in enumerate(choices if isinstance(choices, list) else ()):
+    for number, one in enumerate(listed(given.get("anyOf", given.get("any_of")))):
         yield from _unknown(f"{place}.any_of[{number}]", one)
+
+
+def _missing(place: str, given: object) -> Iterator[str]:
+    """Say what a readable schema lacks."""
+    if not isinstance(given, dict):
+        return
+    if str(given.get("type")).lower() == "array" and "items" not in given:
+        yield f"{place}.items: missing field."
+    properties = mapped(given.get("properties"))
+    for number, name in enumerate(listed(given.get("required"))):
+        if "type" in given and name not in properties:
+            yield f"{place}.required[{number}]: property is not defined"
+    for name, one in properties.items():
+        yield from _missing(f"{place}.properties[{name}]", one)
+    yield from _missing(f"{place}.items", given.get("items"))
+    for number, one in enumerate(listed(given.get("anyOf", given.get("any_of")))):
+        yield from _missing(f"{place}.any_of[{number}]", one)
 
 
 def image(place: str, kind: object, data: object) -> Iterator[Refusal]:

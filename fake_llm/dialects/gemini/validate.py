@@ -22,7 +22,7 @@ ADDRESS: Final = re.compile(r"/(v1\w*)/(?:[^:]*/)?(?:models|tunedModels)/([^/:]+
 """The API's version, a model, and a method."""
 
 _ROLES: Final = ("user", "model", "function")
-_NAME: Final = re.compile(r"[a-zA-Z_][\w.:-]{0,63}", re.ASCII)
+_NAME: Final = re.compile(r"[a-zA-Z_][\w.:-]{0,127}", re.ASCII)
 _SIGNS_CALLS: Final = re.compile(r"gemini-([3-9]|\d\d)")
 _CONTENT: Final = "type.googleapis.com/google.ai.generativelanguage.v1beta.Content"
 _STRUCT: Final = "type.googleapis.com/google.protobuf.Struct"
@@ -33,7 +33,7 @@ NO_KEY: Final = Refusal(
 )
 _BAD_NAME: Final = (
     "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), "
-    "underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64."
+    "underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128."
 )
 _CALL_PLACE: Final = (
     "Please ensure that function call turn comes immediately after a user turn or after a function response turn."

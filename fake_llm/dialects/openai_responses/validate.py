@@ -149,19 +149,20 @@ def _fields(document: dict[str, Any]) -> Iterator[Refusal]:
     yield from out_of_range(document.get("max_output_tokens"), "max_output_tokens", _FEWEST_TOKENS)
     yield from offered.too_many(document.get("tools"))
     for index, tool in enumerate(map(mapped, listed(document.get("tools")))):
-        yield from _tool(f"tools[{index}]", tool)
+        yield from _tool(f"tools[{index}]", tool, takes_unions=not offered.older(document["model"]))
 
 
-def _tool(place: str, tool: dict[str, Any]) -> Iterator[Refusal]:
+def _tool(place: str, tool: dict[str, Any], *, takes_unions: bool) -> Iterator[Refusal]:
     if not tool.get("type"):
         yield missing(f"{place}.type")
     if tool["type"] in ("function", "namespace") and not isinstance(tool.get("name"), str):
         yield missing(f"{place}.name")
     if tool["type"] == "function":
-        yield from offered.function(place, tool)
+        longest = offered.LONGEST_IN_RESPONSES
+        yield from offered.function(place, tool, longest=longest, takes_unions=takes_unions)
     if tool["type"] == "namespace":
         for index, inner in enumerate(map(mapped, listed(tool.get("tools")))):
-            yield from _tool(f"{place}.tools[{index}]", inner)
+            yield from _tool(f"{place}.tools[{index}]", inner, takes_unions=takes_unions)
 
 
 def _shape(place: str, item: dict[str, Any]) -> Iterator[Refusal]:

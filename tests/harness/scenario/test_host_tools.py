@@ -46,7 +46,7 @@ def test_the_database_takes_fifty_milliseconds_per_query_unless_told_otherwise(t
             "`input` and `input_schema` are two words for one schema: expected one, found both",
         ),
         ("tools: {weather: {anser: x}}\n", "unknown key 'anser' (did you mean 'answer'?)"),
-        ("tools: {a b: {}}\n", "a tool's name is a word of at most 48 letters, digits, _, - and ., found 'a b'"),
+        ("tools: {a b: {}}\n", "a tool's name is a word of at most 128 letters, digits, _, - and ., found 'a b'"),
         ("tools: {shell: {}}\n", "`shell` means the agent's own shell: give the tool another name"),
         ("tools: {find: {}, refind: {}}\n", "'refind' ends in 'find', and a tool is known by how its name ends"),
         ("store: {latency: 1}\n", "unknown key 'latency' (did you mean 'latency_s'?)"),
