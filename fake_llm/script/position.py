@@ -63,6 +63,8 @@ class Positions:
     """None: results of tools are the wire's own."""
     results_as_words: bool = False
     """Whether the agent sends results as words of a message, as its control run showed."""
+    never_aside: bool = False
+    """Whether the agent made no call beside the conversation in its control run."""
     _open: list[int] = field(default_factory=list)
     _markers: dict[int, str] = field(default_factory=dict)
     _words: dict[int, str] = field(default_factory=dict)
@@ -251,7 +253,9 @@ class Positions:
         last = conversation.messages[-1] if conversation.messages else None
         if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
             return ""
-        return "" if self._last_words(conversation, own) else purpose_of(conversation, self._told(own))
+        if self._last_words(conversation, own) or self._last_try(conversation, own, traces):
+            return ""
+        return purpose_of(conversation, self._told(own))
 
     def _told(self, own: tuple[Message, ...]) -> str:
         """The last message, if the agent tells it to the model: it is of the user and holds no marker."""
@@ -287,6 +291,17 @@ class Positions:
         return (self._has_known(own) or bool(self.tokens_in_text(texts))) and not asks_aside(
             own[-1].text if own else ""
         )
+
+    def _last_try(self, conversation: Conversation, own: tuple[Message, ...], traces: Traces) -> bool:
+        """Whether an agent whose request with tools got no useful reply asks once more without them.
+
+        Only of an agent that asks nothing beside the conversation: the system text and the user's message are the same.
+        """
+        if not self.never_aside or traces.asked is None or (traces.turn, 1) not in self._attempts:
+            return False
+        same = self.shape is not None and bool(self.shape.system) and self.shape.system == fingerprint(conversation)
+        aside = conversation.tools or conversation.schema is not None or asks_aside(own[-1].text if own else "")
+        return same and not aside
 
 
 _PRINTED = r"(?!\d|a\d|\\?['\"]?; ?\(exit)"

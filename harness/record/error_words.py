@@ -5,6 +5,7 @@ from typing import Final
 
 STOCK_PATTERNS = (
     r"error\s*[:(]",
+    r"\berror (calling|connecting|contacting|during|from|in|reading|sending|while)\b[^:\n]{0,60}:",
     r"\[error\]",
     r"timed? ?out",
     r"rate.?limit|too many requests|quota",
@@ -12,6 +13,7 @@ STOCK_PATTERNS = (
     r"overloaded",
     r"unavailable",
     r"connection( was)? (refused|reset|lost|aborted|broken)",
+    r"(connection|network|timeout) error\b|(could not|cannot|can't|failed to|unable to) connect\b",
     r"(stream|reply|response|connection)( was)? (ended|closed|cut|broke|disconnected|terminated)( off)? "
     r"(before|without|early|prematurely|unexpectedly)",
     r"(stream|reply|response|answer|connection)( was| has been| got)? (cut|dropped|broken) ?(off|short)?\b",
@@ -104,6 +106,12 @@ def short(text: str) -> str:
     """`text` as one line to quote, of at most `SHOWN_CHARS` characters."""
     line = " ".join(exception_in(uncoloured(text)).split())
     return line if len(line) <= SHOWN_CHARS else line[: SHOWN_CHARS - 1] + "…"
+
+
+def short_end(text: str) -> str:
+    """`text` as one line to quote; of a long one its end, for a log of the agent may stand before its last words."""
+    line = " ".join(exception_in(uncoloured(text)).split())
+    return line if len(line) <= SHOWN_CHARS else "…" + line[1 - SHOWN_CHARS :]
 
 
 def exception_in(text: str) -> str:

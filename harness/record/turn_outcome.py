@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, uncoloured
+from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, short_end, uncoloured
 from wedgehog.harness.record.events.turn import AgentKilled, PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call, Turn
@@ -237,8 +237,8 @@ def _said_only(words: str, gone_wrong: str) -> str:
     if not words:
         return "no answer and no word of an error"
     if not gone_wrong:
-        return f"no call failed, and in the place of an answer it said only {short(words)} {IF_ITS_ERROR}"
-    return f"after {gone_wrong} it said only {short(words)} {IF_ITS_ERROR}"
+        return f"no call failed, and in the place of an answer it said only {short_end(words)} {IF_ITS_ERROR}"
+    return f"after {gone_wrong} it said only {short_end(words)} {IF_ITS_ERROR}"
 
 
 def _lost_its_worker(turn: Turn, history: History) -> bool:
@@ -276,7 +276,8 @@ def _may_be_last_words(turn: Turn, answer: str) -> bool:
     if last is None or last.ended is None:
         return True
     at_limit = last.ended.stop == "tool" and last.arrived.step > 1
-    no_answer = last.ended.stop == "refusal" or (last.ended.stop == "end" and not last.ended.text_delivered.strip())
+    said_nothing = not last.ended.text_delivered.strip() and not last.ended.tool_calls
+    no_answer = last.ended.stop == "refusal" or (last.ended.stop in ("end", "tool") and said_nothing)
     return at_limit or no_answer or any(_shows_cut(call, turn, answer) for call in turn.main_calls)
 
 

@@ -132,7 +132,14 @@ class _Run:
         calls = spec.calls_in_text
         results = ResultsInText.of(calls, control.frame if control else None) if calls else None
         as_words = control is not None and control.results_in_text
-        self.positions = Positions(salt, shape, lambda talk: _named(scenario, talk), results, results_as_words=as_words)
+        self.positions = Positions(
+            salt,
+            shape,
+            lambda talk: _named(scenario, talk),
+            results,
+            results_as_words=as_words,
+            never_aside=control is not None and not control.background,
+        )
         self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
         self.files = SessionFiles(
             spec,

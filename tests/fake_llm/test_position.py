@@ -412,6 +412,31 @@ def test_a_last_question_without_tools_is_a_main_call(last: str, background: str
     assert positions.place(stranger).background
 
 
+@pytest.mark.parametrize(
+    ("own_system", "last", "aside", "main"),
+    [
+        (True, "Please answer the user now.", False, True),
+        (True, "", False, True),
+        (True, "Give this chat a title.", False, False),
+        (False, "Please answer the user now.", False, False),
+        (True, "Please answer the user now.", True, False),
+    ],
+)
+def test_a_last_try_without_tools_after_a_main_call_is_a_main_call(
+    own_system: bool, last: str, aside: bool, main: bool
+):
+    """Its first replies were empty. Of an agent that makes calls beside the conversation it may be one of these."""
+    positions = Positions(SALT, MAIN, never_aside=not aside)
+    positions.begin(1, MARKERS[1])
+    told = [system("You are an agent."), user("mkqrst1q go")]
+    more = [user(last)] if last else []
+    asked = talk(*(told if own_system else [system("You judge."), told[1]]), *more, tools=())
+    assert positions.place(asked).background, "no main call came before"
+    positions.place(talk(*told))
+    place = positions.place(asked)
+    assert (not place.background, place.attempt) == (main, 2 if main else 1)
+
+
 def test_background_calls_are_no_attempts_and_move_no_step():
     """A title between two attempts leaves the second one the second."""
     positions = Positions(SALT, MAIN)

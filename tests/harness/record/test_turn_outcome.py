@@ -157,6 +157,9 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
         "Connection refused",
         "connection reset by peer",
         "connection lost",
+        "Error calling LLM: it gave no reason.",
+        "Connection error.",
+        "We could not connect to the model.",
         "Too many requests, your quota is used up",
         "Authentication failed",
         "The API key was refused.",
@@ -202,6 +205,22 @@ def test_of_a_service_its_response_is_quoted_and_not_its_log():
     tell.end("", error="the model is overloaded", stderr="INFO: GET /health 200", status=502, exit_code=None)
     history = tell.seal()
     assert outcome_of(history.turns[0], history).how == "HTTP 502: the model is overloaded"
+
+
+@pytest.mark.parametrize(("tools", "kind"), [((), "stopped at its limit"), ((True,), "hidden")])
+def test_words_after_a_reply_that_announces_a_call_and_has_none_hide_no_answer(tools: tuple[bool, ...], kind: str):
+    """The model said nothing, as in an empty reply; after a real call of the first step, words hide what it asked."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), "", stop="tool", tools=tools)
+    assert _came_to(tell.end("I could not produce a final answer.").seal()).kind == kind
+
+
+def test_of_long_words_in_the_place_of_an_answer_the_end_is_quoted():
+    """A log of the agent's start stands before its last words."""
+    shown = "\n".join(f"Created notes/{n}.md" for n in range(20)) + f"\n{APOLOGY}"
+    quoted = _down(shown).how.removesuffix(f" {IF_ITS_ERROR}")
+    assert quoted.endswith(f"Created notes/19.md {APOLOGY}") and " said only …" in quoted
 
 
 @pytest.mark.parametrize("words", [APOLOGY, "Something went wrong.", "Please try again later.", "An error occurred."])
