@@ -1,4 +1,4 @@
-"""Tools by role: a scenario's `shell` is an agent's Bash, its `subagent` a Task, its `fetch` a WebFetch."""
+"""Tools by role: a scenario's `shell` is an agent's Bash, its `subagent` a Task, its `ask_user` an AskUserQuestion."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ SHELL = "shell"
 SUBAGENT_TOOL = "subagent"
 SUBAGENT_RESULT = "subagent_result"
 FETCH = "fetch"
+ASK_USER = "ask_user"
 SILENT_COMMANDS = frozenset({"true", ":"})
 """Commands of the shell role that print nothing, not even the token of their call: their result is empty."""
 _SHELL_NAME = re.compile(
@@ -40,6 +41,12 @@ _FETCH_NAME = re.compile(
     r"|(read|open|get|visit|load|view|extract)_?(the_?)?(url|uri|web|page|link|site)|^(http|url|visit)$)",
     re.IGNORECASE,
 )
+_QUESTION_NAME = re.compile(
+    r"(?<![a-z])ask_?(the_?)?(user|human|question|follow_?up|clarif)|(user|human)_?(input|question|feedback)"
+    r"|^(mcp__.*__)?(ask|question|clarify)$",
+    re.IGNORECASE,
+)
+"""A tool with which the model asks its user."""
 _URL_PARAMETERS = ("url", "uri", "urls", "link", "href", "address")
 
 
@@ -69,6 +76,20 @@ def find_fetch(tools: Sequence[ToolSpec]) -> OneValueTool | None:
     'WebFetch'
     """
     return _find(tools, _FETCH_NAME, _URL_PARAMETERS)
+
+
+def names_question(name: str) -> bool:
+    """Whether the name of a tool says that it asks the user something.
+
+    >>> names_question("AskUserQuestion"), names_question("ask_followup_question"), names_question("task_user")
+    (True, True, False)
+    """
+    return _QUESTION_NAME.search(name) is not None
+
+
+def find_question(tools: Sequence[ToolSpec]) -> ToolSpec | None:
+    """The first advertised tool that asks the user something, or None."""
+    return next((tool for tool in tools if names_question(tool.name) and (tool.schema or {}).get("properties")), None)
 
 
 def _find(tools: Sequence[ToolSpec], called: re.Pattern[str], parameters: Sequence[str]) -> OneValueTool | None:

@@ -99,6 +99,12 @@ def structured(
     return replace(reply, items=(*others, text))
 
 
+def value_with(schema: JsonSchema, words: str, field: str) -> dict[str, Any]:
+    """Arguments of a tool with these words: in the property of this name, or in the string that is best for them."""
+    found = json.loads(_written(_Asked({**schema, "type": "object"}, NONE_CHOSEN), words, field).text)
+    return found if isinstance(found, dict) else {}
+
+
 def _written(asked: _Asked, words: str, field: str) -> Text:
     """The JSON text of a value with these words; a schema without room for them gets a value without them."""
     spots = [spot for spot in islice(_spots(asked.root, asked, "", 0), _MOST_SPOTS) if spot.most >= _LEAST_CHARS]

@@ -9,18 +9,20 @@ from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, Unscrip
 from wedgehog.fake_llm.script.calls_in_text import CallsInText, in_quotes
 from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.roles import (
+    ASK_USER,
     FETCH,
     SHELL,
     SUBAGENT_RESULT,
     SUBAGENT_TOOL,
     find_fetch,
     find_named,
+    find_question,
     find_shell,
     find_subagent,
 )
 from wedgehog.fake_llm.script.schema_values import fill
 from wedgehog.fake_llm.script.side_conversations import note, prompt_mark
-from wedgehog.fake_llm.script.structured import structured
+from wedgehog.fake_llm.script.structured import structured, value_with
 from wedgehog.fake_llm.script.subagent_results import asks_for_result
 
 Beacon = Callable[[str, str], str]
@@ -199,6 +201,9 @@ class TurnScript:
         elif item.name == FETCH and [*args] == ["url"] and (reader := find_fetch(tools)):
             name = reader.name
             args = reader.arguments(str(args["url"]))
+        elif item.name == ASK_USER and (asking := find_question(tools)):
+            name = asking.name
+            args = value_with(asking.schema or {}, str(args.get("question", "Which one?")), "question")
         elif named := find_named(tools, name):
             name = named.name
         return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")

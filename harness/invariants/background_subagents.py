@@ -10,7 +10,7 @@ from wedgehog.fake_llm.script.side_conversations import SIDE
 from wedgehog.harness.invariants.scope import over
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived
-from wedgehog.harness.record.events.turn import TurnEnded
+from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call, ToolUse
 
@@ -40,11 +40,19 @@ class BackgroundSubagent:
     def how(self) -> How:
         """How it ended: its last words came, its last call failed, or no further request came."""
         last = self.last
+        if not last.final and self.died:
+            return "cut off"
         if last.stopped_by or last.still_coming:
             return "unknown"
         if last.final:
             return "well"
         return "failed" if last.failed_at_s is not None and last.hung_up is None else "cut off"
+
+    @property
+    def died(self) -> bool:
+        """Whether the agent's process was killed while it worked."""
+        kills = (kill.id for kill in self.history.of(AgentKilled) if kill.whom in AGENT_ITSELF)
+        return any(self.calls[0].arrived.id < kill <= self.end.id for kill in kills)
 
     @cached_property
     def end(self) -> Event:
@@ -94,6 +102,12 @@ class BackgroundSubagent:
         turn = next((it for it in self.history.turns if it.number == self.uses[0].turn), None)
         ended = turn.end if turn is not None and turn.end is not None and turn.end.exit_code is not None else None
         return max(0.0, self.end.at_s - ended.at_s) if ended is not None else 0.0
+
+    @property
+    def remembered(self) -> bool:
+        """Whether a request of a later message carries the result of the call that began it."""
+        mine = {use.token for use in self.uses}
+        return any(result.token in mine for request in self.chances for result in request.results)
 
     @property
     def may_be_asked_for(self) -> str:
@@ -153,7 +167,7 @@ def _says_stopped(signs: Sequence[str] | None) -> bool:
 
 
 def _was_stopped(history: History, found: BackgroundSubagent) -> bool:
-    """Whether its user stopped a turn while it worked, or the harness did."""
+    """Whether its user stopped a turn while it worked, or the harness did. A crash of the agent is no stop."""
     began = found.uses[0].reply.id
     stops = (stop for turn in history.turns if (stop := over(turn)) is not None)
-    return any(began < stop.id <= found.end.id for stop in stops)
+    return any(began < stop.id <= found.end.id for stop in stops if not isinstance(stop, AgentKilled))

@@ -91,7 +91,7 @@ def _struck(history: History, turn: Turn) -> list[FaultFired]:
     """
     fired = [it for it in history.of(FaultFired) if it.turn == turn.number]
     killed = any(it.turn == turn.number and it.whom == "worker" for it in history.of(AgentKilled))
-    kills = [it for it in fired if killed and it.link == AGENT and it.name == "kill"]
+    kills = [it for it in fired if killed and it.link == AGENT and not it.of_memory]
     return [it for it in fired if it.of_memory or it.link.startswith("tcp:")] + kills
 
 

@@ -8,7 +8,8 @@ from wedgehog.harness.invariants.scope import ends, main_calls_of
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import CUT_TEXT_CHARS, answers, outcome_of
+from wedgehog.harness.record.shown_words import CUT_TEXT_CHARS
+from wedgehog.harness.record.turn_outcome import answers, outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 

@@ -1,6 +1,7 @@
 """The outcome of a turn as its user saw it. The first that applies:
 
-1. `answered`: the answer contains the whole nonce (also if the turn then exceeds its deadline)
+1. `answered`: the answer contains the whole nonce (also if the turn then exceeds its deadline), or the output shows it
+   in a question that the model asks by a tool
 2. `silent`: the turn exceeded its deadline
 3. `surfaced`: an error that a user or a script can see
 4. `stopped at its limit`: other words. They are the whole last reply; or no call of the turn failed or was damaged,
@@ -14,13 +15,13 @@ neither answer nor error. A wake-up needs no answer.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, short_end, uncoloured
 from wedgehog.harness.record.events.turn import AgentKilled, PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.shown_words import cut_part, is_last_reply, is_what_came, may_be_last_words, shows_cut
 from wedgehog.harness.record.views import Call, Turn
 
 OutcomeKind = Literal[
@@ -38,8 +39,6 @@ OutcomeKind = Literal[
 OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECASE)
 """Words of an agent that the harness stops."""
 
-CUT_TEXT_CHARS = 12
-CUT_NONCE_CHARS = 6
 LATE_ERROR = "its error came after the deadline"
 _WORDS_SAY = "the words say"
 _CUT_BY = {"max_tokens": "max_tokens", "filter": "a filter"}
@@ -97,6 +96,7 @@ def _outcome(turn: Turn, history: History) -> TurnOutcome:
     return (
         _answered_beside(turn, history)
         or _stopped(turn)
+        or _asks_its_user(turn, end)
         or _too_late(turn, history)
         or _surfaced(turn, end, history)
         or _ended_by_denial(turn, history)
@@ -116,6 +116,15 @@ def _stopped(turn: Turn) -> TurnOutcome | None:
         return TurnOutcome("silent", f"no answer and no error {when}")
     if turn.start_missed is not None:
         return TurnOutcome("silent", "it sent no request to the model")
+    return None
+
+
+def _asks_its_user(turn: Turn, end: TurnEnded) -> TurnOutcome | None:
+    """The outcome of a turn whose output shows the question that the model asks by a tool."""
+    called = [it for call in turn.main_calls if call.ended is not None for it in call.ended.tool_calls]
+    shown = turn.stimulus is not None and plain(turn.stimulus.nonce) in plain(end.stdout)
+    if shown and any(it.asks_user for it in called):
+        return TurnOutcome("answered", "its output shows the question of the model")
     return None
 
 
@@ -203,13 +212,13 @@ def _error_place(turn: Turn, history: History) -> str:
 def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     failed = [call for call in turn.main_calls if not call.ok]
     words = end.answer.strip()
-    if words and (_is_what_came(failed, end.answer) or any(_shows_cut(call, turn, end.answer) for call in failed)):
-        return TurnOutcome("truncated", f"the answer is part of a cut reply: {short(_cut_part(turn, failed, words))}")
+    if words and (is_what_came(failed, end.answer) or any(shows_cut(call, turn, end.answer) for call in failed)):
+        return TurnOutcome("truncated", f"the answer is part of a cut reply: {short(cut_part(turn, failed, words))}")
     lost = _lost_its_worker(turn, history)
     gone_wrong = lost or _failed(turn, made_good_by="tool")
-    if words and _is_last_reply(turn, end.answer):
+    if words and is_last_reply(turn, end.answer):
         return TurnOutcome("stopped at its limit", f"it ended with the model's words: {short(words)}")
-    if words and not gone_wrong and (not history.run.carries_nonces or _may_be_last_words(turn, end.answer)):
+    if words and not gone_wrong and (not history.run.carries_nonces or may_be_last_words(turn, end.answer)):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
         return TurnOutcome("stopped by its user", "a wake-up needs no answer")
@@ -270,27 +279,6 @@ def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:
     return TurnOutcome("stopped by its user", "its user denied the tool, and it ended its turn")
 
 
-def _may_be_last_words(turn: Turn, answer: str) -> bool:
-    """Whether no answer came that these words could hide: the agent stopped at a limit, or says what the model said."""
-    last = turn.main_calls[-1] if turn.main_calls else None
-    if last is None or last.ended is None:
-        return True
-    at_limit = last.ended.stop == "tool" and last.arrived.step > 1
-    said_nothing = not last.ended.text_delivered.strip() and not last.ended.tool_calls
-    no_answer = last.ended.stop == "refusal" or (last.ended.stop in ("end", "tool") and said_nothing)
-    return at_limit or no_answer or any(_shows_cut(call, turn, answer) for call in turn.main_calls)
-
-
-def _is_last_reply(turn: Turn, answer: str) -> bool:
-    """Whether the last reply came whole, and its words are shown: a refusal after a retry, for example."""
-    last = turn.main_calls[-1] if turn.main_calls else None
-    if last is None or last.ended is None or not last.ok or (last.damaged and not last.ended.says_all):
-        return False
-    said, shown = plain(last.ended.text_delivered), plain(answer)
-    as_it_came = said == shown or (len(said) >= CUT_TEXT_CHARS and said in shown)
-    return last.ended.stop in ("end", "refusal") and bool(said) and as_it_came
-
-
 def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
     """Whether a call of the turn failed and the last call does not make up for it.
 
@@ -306,31 +294,6 @@ def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
         return not last.ok and any(not call.ok for call in calls)
     ended_well = last.intact and last.ended is not None and last.ended.stop == "tool"
     return not ended_well and any(not call.intact for call in calls)
-
-
-def _shows_cut(call: Call, turn: Turn, answer: str) -> bool:
-    delivered, shown = plain(call.ended.text_delivered if call.ended else ""), plain(answer)
-    nonce = plain(turn.stimulus.nonce) if turn.stimulus else ""
-    if len(delivered) >= CUT_TEXT_CHARS and any(
-        delivered[i : i + CUT_TEXT_CHARS] in shown for i in range(len(delivered) - CUT_TEXT_CHARS + 1)
-    ):
-        return True
-    part = nonce[:CUT_NONCE_CHARS]
-    return len(part) == CUT_NONCE_CHARS and part in delivered and part in shown
-
-
-def _cut_part(turn: Turn, cut: Sequence[Call], answer: str) -> str:
-    """The answer from its first line that shows a part of a cut reply: a log may stand before it."""
-    lines = answer.splitlines()
-    shown = (n for n, line in enumerate(lines) if any(_shows_cut(call, turn, line) for call in cut))
-    return "\n".join(lines[next(shown, 0) :])
-
-
-def _is_what_came(cut: Sequence[Call], answer: str) -> bool:
-    """Whether the answer, or its last line, is all that came of a cut reply (or of several), however short that is."""
-    came = [plain(call.ended.text_delivered) for call in cut if call.ended]
-    shown = {plain(answer), plain(answer.strip().rpartition("\n")[2])}
-    return not shown.isdisjoint({text for text in (*came, "".join(came)) if text})
 
 
 def unusual(text: str, history: History) -> str:

@@ -54,6 +54,8 @@ class ControlFacts:
     """Whether such a subagent can work beside the conversation."""
     fetches: bool = False
     """Whether one of them reads a page of the web."""
+    questions: bool = False
+    """Whether one of them asks the user something."""
     streams: bool = False
     websocket: bool = False
     """Whether its model calls come over a WebSocket."""

@@ -10,6 +10,7 @@ from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.results_in_text import COMMAND_BEGINS
+from wedgehog.fake_llm.script.roles import names_question
 from wedgehog.fake_llm.script.turns import spoken, text_of
 from wedgehog.fake_llm.usage import carries_all, is_object, output_tokens
 from wedgehog.harness.record.events.call import ToolCallOffered
@@ -64,6 +65,7 @@ class SentReply:
                 whole and place < blocks,
                 wrapped=place < blocks and call.raw_args is not None and carries_all(call),
                 misfits=place < blocks and call.raw_args is not None and is_object(call.raw_args),
+                asks_user=names_question(call.name),
                 traced=token in COMMAND_BEGINS.findall(json.dumps(dict(call.args))),
             )
             for (place, call), (token, name, whole) in zip(calls, self.offers, strict=False)

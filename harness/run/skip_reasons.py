@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wedgehog.fake_llm.other_form import FORMS
-from wedgehog.fake_llm.script.roles import FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
+from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.faults.base import WireFault
@@ -31,6 +31,8 @@ def _has(control: ControlFacts, name: str) -> bool:
         return True  # the model asks only where a tool for that is offered
     if name == FETCH:
         return control.fetches
+    if name == ASK_USER:
+        return control.questions
     return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
 
 
@@ -114,6 +116,11 @@ def _ends_before(scenario: Scenario, spec: AgentSpec) -> bool:
     return MINUTES in scenario.tags and None not in (allowed, promised) and float(promised or 0) < float(allowed or 0)
 
 
+def _runs_alone(spec: AgentSpec) -> bool:
+    """Whether nothing can come from a user while a turn runs."""
+    return spec.kind == "command" and spec.stdin == "none"
+
+
 def why_not_here(spec: AgentSpec) -> str:
     """Why this agent cannot be run on this system; empty if it can."""
     return (hosts_unavailable_reason() if spec.hosts else None) or ""
@@ -148,6 +155,9 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent offers its user no such answer to a request for permission": not _can_answer(scenario, control),
         "the spec does not say how its user chooses another model (models)": "models" in needs and spec.models is None,
         "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",
+        "its user may be there to answer a question of the model: only a command without a stdin has none": (
+            ASK_USER in scenario.tools_called and not _runs_alone(spec)
+        ),
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable, chat)": "second_message" in needs
         and spec.kind in ("callable", "chat"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.results_in_text import ResultFrame
-from wedgehog.fake_llm.script.roles import find_fetch, find_named, find_shell, find_subagent
+from wedgehog.fake_llm.script.roles import find_fetch, find_named, find_question, find_shell, find_subagent
 from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames, root_of, schema_mark
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.agents.spec import AgentSpec
@@ -129,9 +129,9 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     if beside:
         after = facts.background_after if facts.background else 0
         facts = replace(facts, background=True, background_after=after, background_first=True, background_later=True)
-    fetches = find_fetch(tools) is not None
+    fetches, questions = find_fetch(tools) is not None, find_question(tools) is not None
     in_background = subagents is not None and subagents.offers_background
-    facts = replace(facts, schemas=schemas, shape=shape, fetches=fetches)
+    facts = replace(facts, schemas=schemas, shape=shape, fetches=fetches, questions=questions)
     facts = replace(facts, delegates=subagents is not None, delegates_in_background=in_background)
     return replace(facts, tools=frozenset(schemas), frame=_frame_of_results(replies))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Self
 
+from wedgehog.fake_llm.script.roles import names_question
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import (
     HungUp,
@@ -190,7 +191,7 @@ class CallBuilder:
                 headers_delivered=headers,
                 first_byte_s=first_byte_s,
                 tool_calls=tuple(
-                    ToolCallOffered(token, name, whole, misfits=misfits, traced=traced)
+                    ToolCallOffered(token, name, whole, misfits=misfits, traced=traced, asks_user=names_question(name))
                     for token, whole in zip(offered, tools, strict=True)
                 ),
             )

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import ToolSpec
-from wedgehog.fake_llm.script.roles import find_fetch, find_shell
+from wedgehog.fake_llm.script.roles import find_fetch, find_question, find_shell, names_question
 from wedgehog.fake_llm.script.schema_values import fill
 
 
@@ -147,3 +147,26 @@ def test_an_address_becomes_the_arguments_that_this_reader_requires(advertised: 
 def test_a_tool_that_does_more_with_an_address_or_takes_none_is_no_reader(advertised: ToolSpec):
     """A browser would open its window."""
     assert find_fetch([advertised]) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "asks"),
+    [
+        ("AskUserQuestion", True),
+        ("ask_followup_question", True),
+        ("request_user_input", True),
+        ("question", True),
+        ("clarify", True),
+        ("vscode_askQuestions", True),
+        ("mcp__desk__ask_human", True),
+        ("multitask_user", False),
+        ("ask_agent", False),
+        ("list_questions_asked", False),
+        ("task", False),
+    ],
+)
+def test_a_tool_that_asks_the_user_is_known_by_its_name(name: str, asks: bool):
+    """It takes words of some kind."""
+    assert names_question(name) is asks
+    assert (find_question([tool("bash", command=TEXT), tool(name, q=TEXT)]) is not None) is asks
+    assert find_question([tool(name)]) is None

@@ -25,6 +25,20 @@ AGAIN = (408, 409, 429, 500, 502, 503, 504, 529)
 HEADERS = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 COMMAND = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 SHELL = {"name": "bash", "description": "Runs a shell command.", "input_schema": COMMAND}
+QUESTIONS = {
+    "type": "array",
+    "minItems": 1,
+    "items": {
+        "type": "object",
+        "properties": {"question": {"type": "string"}, "header": {"type": "string", "maxLength": 12}},
+        "required": ["question", "header"],
+    },
+}
+ASKS = {
+    "name": "AskUserQuestion",
+    "description": "Asks the user.",
+    "input_schema": {"type": "object", "properties": {"questions": QUESTIONS}, "required": ["questions"]},
+}
 LOST = "The result of this call is lost. Ask before you run it again."
 TOLD = "You are a careful helper. Leave alone what you were not asked about."
 SAID = "(The turn ended before an answer was there.)"
@@ -482,6 +496,10 @@ async def run(call: Message, host: Host | None, tools: list[Message]) -> Message
         text, failed = await shell(given["command"] if "arguments-unchecked" in BUGS else given.get("command"))
     elif host and call["name"] in {tool["name"] for tool in tools}:
         text, failed = await host.call(call["name"], call["input"])
+    elif call["name"] == ASKS["name"]:
+        if "waits-for-its-user" in BUGS:
+            await asyncio.sleep(10**6)
+        text, failed = "Error: no user is there to answer", True
     elif "unknown-tool-is-fatal" in BUGS:
         raise FailedError(f"Error: there is no tool {call['name']}")
     elif "unknown-tool-is-empty" in BUGS:
@@ -504,7 +522,7 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
     async with aiohttp.ClientSession() as http:
         if "titled" in BUGS:
             await titled(http, url, message)
-        host, tools = (Host(http, tool_url) if tool_url != "-" else None), [SHELL]
+        host, tools = (Host(http, tool_url) if tool_url != "-" else None), [SHELL, *([ASKS] if "asks" in BUGS else [])]
         if host:
             try:
                 tools += await host.open()
@@ -581,6 +599,8 @@ async def step(
         if "stores-its-answer-twice" in BUGS:
             session.add("assistant", content)
         return text_of(content)
+    if any(call["name"] == ASKS["name"] for call in calls) and (shown := asked(session, calls)) is not None:
+        return shown
     if "one-kind-of-tool" in BUGS and len({call["name"] for call in calls}) > 1:
         raise FailedError(f"Error: tool call {calls[1]['name']} does not match {calls[0]['name']}")
     if "runs-the-queue-to-its-end" in BUGS:
@@ -589,6 +609,14 @@ async def step(
         done = await asyncio.gather(*(run(call, host, tools) for call in calls))
     session.add("user", [*kept(done), *pictures(host)])
     return None
+
+
+def asked(session: Session, calls: list[Message]) -> str | None:
+    """What ends a turn in which the model asks its user; None: the model is told that no user is there."""
+    if "a-question-ends-the-turn" not in BUGS:
+        return None
+    session.add("user", [result(call, "The user answers with the next message.") for call in calls])
+    return "" if "asks-silently" in BUGS else calls[0]["input"]["questions"][0]["question"]
 
 
 async def to_the_last(calls: list[Message], host: Host | None, tools: list[Message]) -> list[Message]:

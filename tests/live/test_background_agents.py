@@ -17,6 +17,7 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
     "subagent-ends-during-the-turn",
     "abort-beside-a-subagent",
 )
+KILLED = "killed-beside-a-subagent"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
 CORRECT = ["delivers_next", "delivers_itself", "waits", "tells_only_the_end", "is_asked"]
 Ends = dict[tuple[str, str], tuple[str, ...]]
@@ -77,9 +78,12 @@ def test_a_result_or_a_failure_that_nothing_brings_is_red(ends: Callable[..., En
 
 
 def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[..., Ends]):
-    """An agent may wait for its subagents, end them, or let them go on; an orphan of a stopped turn is red too."""
+    """An agent may wait for its subagents, end them, or let them go on; an orphan of a stopped turn is red too.
+
+    Those that die with their agent are no loss: none of these conversations remembers that they began.
+    """
     agents = processes("waits", "ends them", "detaches", "leaves orphans")
-    assert ends(agents, ALONE, STOPPED, "--jobs=4") == {
+    assert ends(agents, ALONE, STOPPED, KILLED, "--jobs=4", "--level=strict") == {
         (ALONE, "leaves-orphans"): ("subagent_returns",),
         (STOPPED, "leaves-orphans"): ("no_spend_after_abort",),
     }

@@ -129,6 +129,14 @@ def _pairs(planted: dict[str, tuple[str, set[str]]]) -> set[tuple[str, str]]:
     return {(scenario, bugs) for scenario in planted for bugs in ("none", planted[scenario][0])}
 
 
+ASKS = "model-asks-its-user"
+ASKING = {
+    "asks": set(),
+    "asks,a-question-ends-the-turn": set(),
+    "asks,waits-for-its-user": {"turn_deadline"},
+    "asks,a-question-ends-the-turn,asks-silently": {"error_surfaced"},
+}
+"""Agents with a tool for questions, and what is red."""
 LED = "thoughts-before-a-tool"
 IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
@@ -137,6 +145,7 @@ KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenari
 MORE = {
     *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
     *((scenario, bugs) for scenario in IN_A_THOUGHT for bugs in ("thinks", "thinks,keeps-half-a-thought")),
+    *((ASKS, bugs) for bugs in ("none", *ASKING)),
     ("reply-takes-minutes", "no-total-timer"),
     ("reply-takes-minutes", "none"),
     ("model-switched-in-a-session", "none"),
@@ -299,6 +308,14 @@ def test_another_model_must_take_the_conversation_over_and_not_its_thoughts(simu
     assert _strict(simulated, thought, "switches-thinks") == ("pass", set())
     assert _safe(simulated, thought, "switches-thinks-keeps-foreign-thoughts") == ("fail", {"turn_answered"})
     assert _safe(simulated, gone, "switches-a-dead-model-stays") == ("fail", {"session_recovers"})
+
+
+@pytest.mark.parametrize("bugs", sorted(ASKING))
+def test_a_question_of_the_model_must_not_hang_or_vanish_where_no_user_is(simulated: Found, bugs: str):
+    """The model may be told that no answer comes, or the question ends the turn. Without such a tool it is skipped."""
+    red = ASKING[bugs]
+    assert _safe(simulated, ASKS, bugs.replace(",", "-")) == ("fail" if red else "pass", red)
+    assert simulated[ASKS, "none"].skipped == "the agent advertises no tool ask_user"
 
 
 def test_a_session_that_begins_again_without_a_failure_is_red_at_strict_where_the_spec_names_it(simulated: Found):

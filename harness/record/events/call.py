@@ -141,6 +141,8 @@ class ToolCallOffered:
     """All arguments were delivered uncut, as a JSON object whose values do not fit the tool's schema."""
     traced: bool = False
     """Its command writes a line to our file when it starts, and one when it is done."""
+    asks_user: bool = False
+    """The tool's name says that it asks the user something."""
 
 
 class ReplyEnded(Event):

@@ -132,6 +132,30 @@ def test_one_that_ended_with_its_process_is_no_loss_but_a_silence(tell: HistoryB
     assert check("subagent_end_told", history).status == "fail"
 
 
+@pytest.mark.parametrize(
+    ("remembers", "notices", "status"), [(True, (), "fail"), (True, ["1.1.1:a1"], "pass"), (False, (), "nothing")]
+)
+def test_one_that_died_with_its_agent_is_told_of_where_the_conversation_remembers_it(
+    remembers: bool, notices: Sequence[str], status: str
+):
+    """The next message finds a new process, and a model that may still wait for it."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], name="task")
+    waits = tell.ask(2, results=[LAUNCHED])
+    works = tell.ask(1, side="subagent 1", turn=1)
+    tell.kill()
+    for call in (waits, works):
+        tell.reply(call, how="hung up", delivered=0)
+        tell.hangs_up(call)
+    tell.wait(5)
+    tell.message()
+    tell.reply(tell.ask(1, results=[LAUNCHED] if remembers else [], notices=notices), f"Done {tell.nonce}")
+    history = tell.end().seal()
+    assert check("subagent_end_told", history).status == status
+    assert check("subagent_returns", history).status == "pass"
+
+
 def test_one_whose_parent_waited_is_not_in_the_background():
     tell = HistoryBuilder()
     tell.message()

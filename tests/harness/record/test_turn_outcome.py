@@ -633,3 +633,13 @@ def test_an_apology_after_a_failed_plan_hides_it(fails: bool, kind: str):
     else:
         tell.reply(plan, "A plan")
     assert _came_to(tell.end("I am having trouble thinking right now.").seal()).kind == kind
+
+
+@pytest.mark.parametrize(("tool", "kind"), [("AskUserQuestion", "answered"), ("shell", "hidden")])
+def test_a_question_that_the_model_asks_by_a_tool_is_an_answer_where_the_output_shows_it(tool: str, kind: str):
+    """A program may write it as a line of its own, and not as its answer. Words of another call are no answer."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], name=tool)
+    history = tell.end("", stdout=f'{{"type": "call", "question": "Which one? {tell.nonce}"}}').seal()
+    assert _came_to(history).kind == kind

@@ -24,6 +24,7 @@ COMMAND = {"command": ["x", "{message}"]}
 WRONG_SHAPE = {"faults": [{"do": "wrong_shape"}]}
 WRONG_PLAN = {"faults": [{"at": {"on": "background"}, "do": "wrong_shape"}]}
 PAGE = {"turns": [{"user": "Read it.", "model": [{"tool": "fetch", "args": {"url": "{web_url}/a"}}]}]}
+QUESTION = {"turns": [{"user": "Paint it.", "model": [{"tool": "ask_user", "args": {"question": "Which colour?"}}]}]}
 
 
 def agent(**words: Any) -> AgentSpec:
@@ -537,6 +538,9 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         (PAGE, SHOWN, {}, "the agent advertises no tool fetch"),
         (PAGE, replace(SHOWN, tools=frozenset({"web_fetch"})), {}, "the agent advertises no tool fetch"),
         (PAGE, replace(SHOWN, fetches=True), {}, ""),
+        (QUESTION, SHOWN, {}, "the agent advertises no tool ask_user"),
+        (QUESTION, replace(SHOWN, questions=True), {}, ""),
+        (QUESTION, replace(SHOWN, questions=True), {"stdin": "open"}, "its user may be there to answer a question"),
     ],
 )
 def test_a_scenario_is_skipped_where_the_agent_lacks_what_it_is_about(
