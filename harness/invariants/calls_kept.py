@@ -33,26 +33,35 @@ def calls_kept(history: History) -> Iterator[Verdict]:
     """
     for turn in history.turns:
         if over(turn) is None and outcome_of(turn, history).kind == "answered":
-            for said in main_calls_of(turn):
-                yield from _judge(history, turn, said)
+            for said, lost, later in lost_calls(history, turn):
+                yield _verdict(said, lost, later)
 
 
-def _judge(history: History, turn: Turn, said: Call) -> Iterator[Verdict]:
-    tokens = {it.token for it in said.ended.tool_calls} if said.ended else set()
-    later = [call for call in main_calls_of(turn) if call.arrived.id > said.arrived.id and call.paid]
-    results = [it for call in later for it in call.arrived.results]
-    carried = {it.token for it in results} | {it.token for call in later for it in call.arrived.open_calls or ()}
-    if len(tokens) < 2 or not _came_whole(said) or not tokens & carried or any(it.in_text for it in results):
-        return
-    if misnumber(fault.name for fault in said.faults) and not any(it.printed for it in results if it.token in tokens):
-        return
-    lost = tokens - carried - denied(history)
+def lost_calls(history: History, turn: Turn) -> Iterator[tuple[Call, set[str], list[Call]]]:
+    """Each reply of several calls of which one has a result, the calls without a trace, and the calls after it."""
+    for said in main_calls_of(turn):
+        tokens = {it.token for it in said.ended.tool_calls} if said.ended else set()
+        later = [call for call in main_calls_of(turn) if call.arrived.id > said.arrived.id and call.paid]
+        results = [it for call in later for it in call.arrived.results]
+        carried = {it.token for it in results} | {it.token for call in later for it in call.arrived.open_calls or ()}
+        if len(tokens) < 2 or not _came_whole(said) or not tokens & carried or any(it.in_text for it in results):
+            continue
+        if misnumber(fault.name for fault in said.faults) and not any(
+            it.printed for it in results if it.token in tokens
+        ):
+            continue
+        lost = tokens - carried - denied(history)
+        beside = lost and called_beside(history, said.arrived.id, later[-1].arrived.id)
+        if not (beside or (lost and _shortened(main_calls_of(turn)))):
+            yield said, lost, later
+
+
+def _verdict(said: Call, lost: set[str], later: Sequence[Call]) -> Verdict:
+    count = len(said.ended.tool_calls) if said.ended else 0
     if not lost:
-        yield passed(because=f"all {len(tokens)} tool calls of call {said.number} have a result")
-    elif not called_beside(history, said.arrived.id, later[-1].arrived.id) and not _shortened(main_calls_of(turn)):
-        named = ", ".join(sorted(lost))
-        says = f"call {said.number} has {len(tokens)} tool calls, and no later request of the turn has {named}"
-        yield fail(says, requests([said, *later]))
+        return passed(because=f"all {count} tool calls of call {said.number} have a result")
+    says = f"call {said.number} has {count} tool calls, and no later request of the turn has {', '.join(sorted(lost))}"
+    return fail(says, requests([said, *later]))
 
 
 def _came_whole(said: Call) -> bool:

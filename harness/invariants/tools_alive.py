@@ -40,9 +40,10 @@ def tools_alive(history: History) -> Iterator[Verdict]:
     host (MCP). If the message is answered, each must be offered, run, and be answered by its own output.
 
     In every turn, the output of a command that ended well within 2 s is in a later request, if one follows in its turn.
-    An agent that sends an error or nothing instead has lost work; one that sends the output of another call has mixed
-    them up. A retry carries it as the first attempt did, unless the provider refused the request for its content or
-    its size. Not judged where a fault struck the tool or its process.
+    An agent that sends an error or nothing instead has lost work, and so has one that says of a command that printed
+    something only that it worked ("executed successfully"), or that there was no output. One that sends the output of
+    another call has mixed them up. A retry carries it as the first attempt did, unless the provider refused the request
+    for its content or its size. Not judged where a fault struck the tool or its process.
 
     Fix: Open a tool server's connection anew after it broke, and offer its tools again. Send every result that has
     arrived, also if the request before it failed.
@@ -161,12 +162,15 @@ def may_be_summarized(history: History, reply: Event, following: RequestArrived)
 
 
 def _judged(history: History, use: ToolUse) -> bool:
-    """Whether the control run showed that results of this kind of tool reach the model, and the user allowed the call.
+    """Whether results of this kind of tool reach the model in the control run, and the user allowed the call.
 
-    `no_denied_calls` judges a denied call that ran.
+    A result that says that the command worked, and no more, is judged without that. `no_denied_calls` judges a denied
+    call that ran.
     """
     if use.token in denied(history):
         return False
+    if any(map(_says_only_that_it_worked, carried_results(use))):
+        return True
     of_host = any(asked.token == use.token for asked in history.of(ToolAsked))
     return any((tool != SHELL) is of_host for tool in history.run.recovery_tools)
 
@@ -180,7 +184,7 @@ def _reached(history: History, turn: Turn, use: ToolUse, following: RequestArriv
         return _in_the_retries(turn, use, following)
     if blocked(history, use, following):
         return passed(because=f"a fault may have blocked the result of {name_of_call(use)}")
-    what = f"sends an error or nothing in its place ({carried[0].chars} characters)" if carried else "carries no result"
+    what = _instead(carried[0]) if carried else "carries no result"
     says = f"{name_of_call(use)} ended well, and its output never reached the model: request {following.call} {what}"
     done: BeaconSeen = use.done[0]
     return unless_slowed(history, says, (use.reply, done, following), use.reply.at_s, following.at_s)
@@ -196,10 +200,22 @@ def _in_the_retries(turn: Turn, use: ToolUse, following: RequestArrived) -> Verd
     carried = [it for it in last.arrived.results if it.token == use.token] if last is not None else []
     if last is None or not carried or any(map(_stands_for_output, carried)):
         return reached
-    says = f"{name_of_call(use)} ended well, and its output is gone in a retry: request {last.number} sends"
-    says += f" an error or nothing in its place ({carried[0].chars} characters)"
+    says = f"{name_of_call(use)} ended well, and its output is gone in a retry: request {last.number}"
+    says += f" {_instead(carried[0])}"
     return fail(says, (use.reply, use.done[0], *requests([*tries[:1], last])))
 
 
+def _instead(result: ToolResult) -> str:
+    if _says_only_that_it_worked(result):
+        return f"says only that it worked, or that there was no output ({result.chars} characters)"
+    return f"sends an error or nothing in its place ({result.chars} characters)"
+
+
 def _stands_for_output(result: ToolResult) -> bool:
-    return _is_output(result) or result.printed or (not result.is_error and result.chars >= NO_OUTPUT_CHARS)
+    another_form = result.chars >= NO_OUTPUT_CHARS and not _says_only_that_it_worked(result)
+    return _is_output(result) or result.printed or (not result.is_error and another_form)
+
+
+def _says_only_that_it_worked(result: ToolResult) -> bool:
+    bare = "bare" in (result.signs or ()) and result.prints_first is not True
+    return bare and not result.is_error and not result.in_text

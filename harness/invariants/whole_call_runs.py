@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from wedgehog.harness.invariants.calls_kept import lost_calls
 from wedgehog.harness.invariants.no_denied_calls import denied
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import name_of_call, over
+from wedgehog.harness.invariants.scope import name_of_call, over, requests
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -23,12 +24,16 @@ def whole_call_runs(history: History) -> Iterator[Verdict]:
     that it skipped the others. Not judged if another message came during the turn, because an agent may then skip its
     calls.
 
+    An agent that melts the calls of a stream into one can parse none of them: nothing runs, one call gets an error as
+    its result, and the others are gone. `calls_kept` judges an agent that runs a part of the calls.
+
     Fix: Begin each try with empty buffers: no text, no tool calls, no arguments of the try before it. Find the call to
     which a chunk belongs by its index, and let an empty field of a later chunk change nothing.
     """
     for turn in history.turns:
         if over(turn) is None and not history.beside(turn):
             yield from _judge(history, turn)
+            yield from _melted(history, turn)
 
 
 def _judge(history: History, turn: Turn) -> Iterator[Verdict]:
@@ -45,6 +50,20 @@ def _judge(history: History, turn: Turn) -> Iterator[Verdict]:
             how = "in another form" if whole.reply.says_all else "after a broken try"
             says = f"{name_of_call(whole)} came whole {how}, and did not run"
             yield fail(f"{says}; request {sent.call} carries a result for it", (tries[0].reply, whole.reply, sent))
+
+
+def _melted(history: History, turn: Turn) -> Iterator[Verdict]:
+    """Judge replies with several calls that no fault struck."""
+    ran = [use.offered.name for other in history.turns for use in other.tool_uses if use.started]
+    started = {use.token for use in turn.tool_uses if use.started}
+    for said, lost, later in lost_calls(history, turn):
+        uses = [use for use in turn.tool_uses if use.reply is said.ended]
+        known = {use.token for use in uses if use.offered.name in ran}
+        tokens = {use.token for use in uses}
+        if said.faults or tokens & (started | denied(history)) or known != tokens or not lost:
+            continue
+        says = f"call {said.number} has {len(tokens)} tool calls that came whole, and none of them ran"
+        yield fail(f"{says}; no later request of the turn has {', '.join(sorted(lost))}", requests([said, *later]))
 
 
 def _whole_after_a_broken_one(tries: Sequence[ToolUse]) -> ToolUse | None:

@@ -32,6 +32,21 @@ _NUMBER = re.compile(r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])")
 """Perhaps an exit code or a status."""
 _HOLLOW = re.compile(r"<([a-z][\w-]*)>\s*</\1>")
 """As in `<task_result></task_result>`."""
+_ONLY_OF_SUCCESS = re.compile(
+    r"a|an|and|any|bash|been|call|captured|cmd|code|command|commands|complete|completed|content|did"
+    r"|done|duration|empty|ended|executed|execution|exit|exitcode|exited|finished|for|generated|had"
+    r"|has|have|in|is|it|message|no|none|not|nothing|null|of|ok|okay|output|print|printed|process"
+    r"|produced|program|ran|rc|result|return|returncode|returned|script|shell|status|stderr|stdout"
+    r"|success|succeeded|successful|successfully|system|text|the|there|time|tool|took|true|type|was"
+    r"|were|with|without"
+    r"|0|0\.0"
+)
+"""Words of a text that says that a command worked, or printed nothing, and no more than that."""
+_DURATION = re.compile(r"\b\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|secs?|seconds?)\b")
+_NO_ERROR = re.compile(r"""\bno errors?\b|\berrors?\b['"]?[:=] ?(?:null|none|false|"")""")
+_EMPTY_END = re.compile(r"\b(?:output|stdout):\s*$|<(output|stdout)>\s*</\1>\s*$")
+"""A heading with nothing below it."""
+_ELSEWHERE = re.compile(r"background|running|session|saved|written|stored|\blogs?\b|\bfiles?\b|poll|later|trunc|binary")
 _FIRST_COMMAND = re.compile(
     r"(?<=[{(] )(?:echo (?P<words>[A-Za-z][A-Za-z ]*)|seq (?P<low>\d+)(?: (?P<high>\d+))?)(?=\\n|;)"
 )
@@ -66,7 +81,15 @@ def _signs(text: str) -> tuple[str, ...]:
     found = {name: any(_has(said, *word) for word in words) for name, words in _WORDS.items()}
     found |= {"number": _NUMBER.search(said) is not None, "foreign": not said.isascii()}
     found["hollow"] = _HOLLOW.search(said) is not None
+    found["bare"] = len(said) <= _SHORT and said.isascii() and _says_only_that_it_worked(said)
     return tuple(name for name in _ORDER if found[name])
+
+
+def _says_only_that_it_worked(said: str) -> bool:
+    if _EMPTY_END.search(said) and not _ELSEWHERE.search(said):
+        return True
+    words = re.findall(r"[a-z]+|\d+(?:\.\d+)?", _NO_ERROR.sub(" ", _DURATION.sub(" ", said)))
+    return bool(words) and all(map(_ONLY_OF_SUCCESS.fullmatch, words))
 
 
 def _has(said: str, part: str, whole: re.Pattern[str] | None) -> bool:
@@ -81,8 +104,10 @@ def _word(written: str) -> tuple[str, re.Pattern[str] | None]:
 
 
 _WORDS = {name: tuple(map(_word, words.split("|"))) for name, words in SIGNS.items()}
-_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign", "hollow")
-"""`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing."""
+_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign", "hollow", "bare")
+"""`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing.
+`bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with
+nothing below."""
 
 
 def prints_first(arguments: str) -> str:

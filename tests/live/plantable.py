@@ -250,12 +250,15 @@ async def read(reply: aiohttp.ClientResponse) -> tuple[list[Message], str]:
                 raise FailedError("Error: an unknown event: message_note")
             case "error" if "no-error-events" not in BUGS:
                 raise RetryError(f"Error: {event['error'].get('type')}: {event['error'].get('message')}")
+            case "content_block_start" if "melts-calls-of-a-stream" in BUGS and has_a_call(blocks, event):
+                pass
             case "content_block_start":
                 left = HALF[-2].get(event["index"], {}) if len(HALF) > 1 and "keeps-half-arguments" in BUGS else {}
                 blocks[event["index"]] = {**event["content_block"], "raw": left.get("raw", "")}
             case "content_block_delta":
                 delta = event["delta"]
-                block, said = blocks[event["index"]], ("text", "partial_json", "thinking")
+                said = "text", "partial_json", "thinking"
+                block = blocks.get(event["index"]) or next(it for it in blocks.values() if it["type"] == "tool_use")
                 block["raw"] += "".join(delta.get(key, "") for key in said)
                 if "shows-as-it-comes" in BUGS:
                     show(delta.get("text", ""))
@@ -291,6 +294,11 @@ async def events(reply: aiohttp.ClientResponse) -> AsyncIterator[Message]:
             except ValueError:
                 if "skips-broken-events" not in BUGS:
                     raise
+
+
+def has_a_call(blocks: dict[int, Message], event: Message) -> bool:
+    """Whether a call begins beside another one of the same reply."""
+    return event["content_block"]["type"] == "tool_use" and any(it["type"] == "tool_use" for it in blocks.values())
 
 
 def whole(block: Message) -> Message:

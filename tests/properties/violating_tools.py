@@ -187,8 +187,12 @@ def _output_dropped(play: RunDraw) -> None:
     (token,) = play.tell.reply(play.ask(1), tools=[True])
     play.tell.starts(token)
     play.tell.done(token, exit_code=0)
-    dropped = result(token, is_error=True, printed=False), result(token, chars=11, printed=False)
-    play.tell.answer_step(2, play.draw(st.sampled_from([(), dropped[:1], dropped[1:]])))
+    dropped = (
+        result(token, is_error=True, printed=False),
+        result(token, chars=11, printed=False),
+        result(token, chars=40, printed=False, signs=["bare"]),
+    )
+    play.tell.answer_step(2, play.draw(st.sampled_from([(), *((it,) for it in dropped)])))
     play.tell.end()
 
 

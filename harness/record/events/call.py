@@ -28,7 +28,7 @@ class ToolResult:
     prints: str = ""
     """The tool call whose output its text contains, if that is another one and its own output is missing."""
     signs: tuple[str, ...] | None = None
-    """Families of words in its text: failed, number, stopped, elsewhere, part, foreign, hollow; None: not recorded."""
+    """What its text tells: failed, number, stopped, elsewhere, part, foreign, hollow, bare; None: not recorded."""
     prints_first: bool | None = None
     """Whether its text has what the command prints first; None if that is unknown."""
     names_arguments: bool | None = None

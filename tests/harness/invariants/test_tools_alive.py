@@ -115,12 +115,23 @@ def worked(*results: ToolResult, took_s: float = 0.1, exit_code: int = 0, tools:
         ([], "fail"),
         ([result("1.1.1", chars=11, printed=False)], "fail"),
         ([result("1.1.1", **LOST)], "fail"),
+        ([result("1.1.1", chars=80, printed=False, signs=["part"])], "pass"),
+        ([result("1.1.1", chars=80, printed=False, signs=["bare"])], "fail"),
+        ([result("1.1.1", chars=80, signs=["bare"])], "pass"),
+        ([result("1.1.1", chars=80, printed=False, signs=["bare"], prints_first=True)], "pass"),
         ([result("", printed=False)], "nothing"),
     ],
 )
 def test_the_output_of_a_command_that_worked_is_in_the_next_request(carried: list[ToolResult], status: str):
     """Whole or shortened; an error or no text in its place is dropped work. A result of an unknown call may be it."""
     assert worked(*carried).status == status
+
+
+def test_a_result_that_says_only_that_a_command_worked_is_told_so():
+    """With what stands in the place of the output."""
+    says = "tool call 1.1.1 (shell) ended well, and its output never reached the model: request 2 says only that it"
+    verdict = worked(result("1.1.1", chars=30, printed=False, signs=["part", "bare"]), tools=())  # never seen before
+    assert verdict.says == f"{says} worked, or that there was no output (30 characters)"
 
 
 @pytest.mark.parametrize(

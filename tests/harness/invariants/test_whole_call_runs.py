@@ -1,4 +1,6 @@
-"""After a broken try the whole tool call runs."""
+"""A whole tool call runs, after a broken try and beside others."""
+
+from typing import Any
 
 import pytest
 
@@ -103,3 +105,40 @@ def test_a_call_that_never_broke_off_is_not_judged():
     refused = result(other, is_error=True, printed=False)
     tell.reply(tell.ask(3, results=[result(token), refused]), f"Done {tell.nonce}")
     assert check("whole_call_runs", tell.end().seal()).status == "nothing"
+
+
+def _together(*, ran: int = 0, carried: int = 1, known: bool = True, denied: bool = False, fault: str = "") -> Verdict:
+    """A reply has three calls, of which `ran` run and `carried` have a result; then another call runs."""
+    tell = HistoryBuilder()
+    tell.message()
+    asked = tell.ask(1)
+    if fault:
+        tell.fires(fault, asked)
+    tokens = tell.reply(asked, tools=[True] * 3)
+    if denied:
+        tell.add(PermissionAsked(turn=1, offered=("reject_once",), chosen="reject_once", tokens=(tokens[0],)))
+    results = [tell.runs(token) for token in tokens[:ran]]
+    results += [result(token, is_error=True, printed=False) for token in tokens[ran:carried]]
+    (again,) = tell.reply(tell.ask(2, results=results), tools=[True])
+    results += [tell.runs(again) if known else result(again, is_error=True, printed=False)]
+    tell.reply(tell.ask(3, results=results), f"Done {tell.nonce}")
+    return check("whole_call_runs", tell.end().seal())
+
+
+def test_calls_of_one_reply_that_are_melted_into_one_are_red():
+    """Nothing runs, the first has an error as its result, and the others are gone."""
+    verdict = _together()
+    assert verdict.status == "fail"
+    assert verdict.says == (
+        "call 1 has 3 tool calls that came whole, and none of them ran; no later request of the turn has 1.1.2, 1.1.3"
+    )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"ran": 1}, {"carried": 3}, {"known": False}, {"denied": True}, {"carried": 0}, {"fault": "duplicate_ids"}],
+    ids=["one ran", "each has a result", "the tool never ran", "a denied call", "no result", "a fault"],
+)
+def test_an_agent_that_runs_one_call_or_says_that_it_ran_none_is_not_red(more: dict[str, Any]):
+    """It may run one at a time, or refuse several at once, if the model reads so."""
+    assert _together(**more).status != "fail"

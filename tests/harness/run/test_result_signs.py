@@ -29,7 +29,7 @@ from wedgehog.harness.services.beacon import wrapped
         ("1\n2\n[9 characters left out]\n8", {"number", "part"}),
         ("1\n2\n…", {"number", "foreign"}),
         ("1 " * 3000 + "9 characters left out" + " 1" * 3000, {"number", "part"}),
-        ("(nothing)", {"part"}),
+        ("(nothing)", {"part", "bare"}),
         ("task: 3\n<task_result>\n\n</task_result>", {"number", "part", "elsewhere", "hollow"}),
         ("The task is done. wqbcdn7e", set()),
         ("the subagent gave no answer", {"failed"}),
@@ -38,6 +38,33 @@ from wedgehog.harness.services.beacon import wrapped
 def test_the_words_of_a_result_are_told_apart(text: str, signs: set[str]):
     """In families that are wide: the token of a tool call is not one of its words."""
     assert set(signs_in(text)) == signs
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("Command executed successfully.", True),
+        ("(Command completed with no output)", True),
+        ('{"stdout": "", "stderr": "", "exit_code": 0, "error": null}', True),
+        ("<output></output>\n<exit_code>0</exit_code>", True),
+        ("Process exited with code 0 after 0.3 s", False),
+        ("The command ran without any output (took 0.31 seconds)", True),
+        ("Command executed in terminal within working directory '/a/b'. Exit code: 0\nOutput:\n", True),
+        ("cwd: /a\n<stdout>\n</stdout>", True),
+        ("Saved in the file /a/b.\nOutput:\n", False),
+        ("Output:\nalive", False),
+        ("Process exited with code 1", False),
+        ("Command executed successfully: alive", False),
+        ("Output saved to /tmp/out.txt", False),
+        ("The command is running", False),
+        ("Error executing the command", False),
+        ("Befehl ausgeführt", False),
+        ("", False),
+    ],
+)
+def test_a_text_that_says_only_that_a_command_worked_is_known(text: str, bare: bool):
+    """Any other word may be the output, or say where it is."""
+    assert ("bare" in signs_in(text)) == bare
 
 
 def test_a_long_text_is_read_at_its_ends():
