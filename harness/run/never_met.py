@@ -44,10 +44,16 @@ def _not_sent(history: History, scenario: Scenario) -> str:
 
 def _not_fetched(history: History, scenario: Scenario) -> str:
     """Why a scenario about pages does not apply, if the run shows that; empty if it does."""
-    met = history.first(PageAsked) or history.first(FaultFired)  # a server that refuses all is asked for nothing
-    if FETCH not in scenario.tools_called or met is not None:
+    if FETCH not in scenario.tools_called or history.first(PageAsked) or not _fetched_freely(history, scenario):
         return ""
     return "in this run the agent's tool asked our server for no page; it may refuse addresses on this machine"
+
+
+def _fetched_freely(history: History, scenario: Scenario) -> bool:
+    """Whether a page was to be read while its server was there: one that refuses all is asked for nothing."""
+    harmed = {it.turn for it in history.of(FaultFired)}
+    turns = range(1, len(scenario.turns) + 1)
+    return not harmed or any(use.results and use.turn in turns and use.turn not in harmed for use in history.tool_uses)
 
 
 def _not_found(history: History, scenario: Scenario) -> str:
