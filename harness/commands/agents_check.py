@@ -57,7 +57,7 @@ async def check(
             if not played.exists():
                 return [CheckFinding(False, facts.says)]
             refused = Entry(load_scenario(stock_folder() / "catalogue" / REFUSED), agent)
-            if facts.passed:
+            if facts.passed and all(turn.deadline is None for turn in read(played).turns):  # else only one more wait
                 with noted(agent, say, "the end of a turn whose key was refused"):
                     await playing.play(refused)
         failed = campaign.store.run_folder(refused.file.scenario.name, agent.name) / "history.jsonl"
@@ -105,6 +105,8 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     yield CheckFinding(True, f"a message was answered: {call.arrived.wire}, {stream}, model {call.arrived.model!r}")
     yield CheckFinding(True, f"its first request came {facts.start_up_s:.1f} s after the message", optional=True)
     yield from unended(agent, history)
+    if len(history.turns) < 2:  # the first turn did not end
+        return
     yield from list(_lost_words(agent, history)) or [*_finish(agent, facts, history), *_later(agent, facts, history)]
     yield from _calls_in_text(agent, history)
     background = [call for turn in history.turns for call in turn.calls if not call.main]

@@ -48,7 +48,8 @@ class Turns:
         """The control's message; if that was answered, one with a call of the shell, then one of our tool host's."""
         await self.give(1)
         answered_by = _answered_by(self.player.history, replies)
-        if answered_by is None:
+        unended = self.player.stays and self.player.history.turns[0].deadline is not None
+        if answered_by is None or unended:  # a process that stays takes no message before the end of the one before
             return
         tools, turn = replies.script.tools(replies.tools_seen[_put_into_json(answered_by, replies)]), script[2]
         shell = turn.replies[:1] if find_shell(tools) is not None else ()

@@ -16,6 +16,7 @@ from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, read
+from wedgehog.harness.run import job
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 
 AGENT = """\
@@ -467,3 +468,15 @@ async def test_a_turn_that_no_line_ends_is_told_with_its_lines(tmp_path: Path, d
     said = [it.says for it in await looked(tmp_path, EVENTS, command=None, lines=lines, limits={"turn_s": 1})]
     late = [it for it in said if "did not end" in it]
     assert bool(late) == bool(says) and all(says in it for it in late[:1]), said
+
+
+async def test_a_process_whose_first_turn_did_not_end_is_asked_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Each further turn would only end at its deadline; what they would show is not said."""
+    monkeypatch.setattr(job, "TURN_S", 1.0)
+    start = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}"]
+    talks = {"start": start, "send": {"prompt": "{message}"}, "done": "never", "answer": "jsonl:output"}
+    *_, last = [it.says for it in await looked(tmp_path, EVENTS, command=None, lines=talks)]
+    assert last.startswith("turn 1: answered, but it did not end within 1 s: these lines came")
+    assert not list((tmp_path / "kept").rglob("key-refused"))
