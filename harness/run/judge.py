@@ -95,7 +95,12 @@ def _answered_late(history: History, verdicts: list[Verdict]) -> Iterator[Verdic
 
 
 def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict], uncounted: list[Verdict]) -> tuple[str, ...]:
-    return (*remarks(history, agent, verdicts), *(f"{v.name}: {v.says}" for v in _failed(uncounted)))
+    open_ones = [verdict for verdict in uncounted if verdict.status == "inconclusive"]
+    return (
+        *remarks(history, agent, verdicts),
+        *(f"{v.name}: {v.says}" for v in _failed(uncounted)),
+        *(f"undecided at level strict: {v.name}: {v.says}" for v in open_ones),
+    )
 
 
 def _failed(verdicts: list[Verdict]) -> list[Verdict]:

@@ -412,6 +412,21 @@ def test_at_the_usual_level_what_is_only_strict_is_a_remark():
     assert any(remark.startswith("no_traceback: turn 1") for remark in it.remarks)
 
 
+@pytest.mark.parametrize("level", ["safe", "strict"])
+def test_what_a_busy_machine_left_open_at_level_strict_is_said(level: str):
+    """Without a word its reader would take it for a pass at that level too."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.hangs_up(tell.ask(1))
+    tell.abort()
+    tell.wait(20)
+    tell.waited(10.0, for_s=20)
+    tell.end("", ended="aborted", exit_code=130)
+    it = judged(well(tell).seal(), of=agent(level=level))
+    remarked = [it for it in it.remarks if it.startswith("undecided at level strict: stops_when_told: turn 1 ended")]
+    assert (it.verdict, it.strict, len(remarked)) == (("pass", (), 1) if level == "safe" else ("inconclusive", (), 0))
+
+
 def test_at_level_strict_it_decides():
     """An error that passes has to be answered, and no user wants to read a stack."""
     it = judged(_in_spite_of_a_stack(), of=agent(level="strict"), **STALLED)
