@@ -207,6 +207,18 @@ def _token_request_bound(play: RunDraw) -> None:
     play.bounds["token_requests"] = allowed
 
 
+def _server_start_bound(play: RunDraw) -> None:
+    """A server that a fault killed is started once more than is allowed."""
+    allowed = play.draw(st.integers(1, 20))
+    play.tell.message()
+    struck = {"fault": 0, "name": "cut", "link": "ipc:mcp", "step": 1, "call": None, "proof": "built"}
+    for attempt in range(1, allowed + 2):
+        play.tell.add(FaultFired(turn=play.tell.turn, attempt=attempt, **struck))
+    play.tell.answer_step(1)
+    play.tell.end()
+    play.bounds["starts_in_20_s"] = allowed
+
+
 def _tool_refusal_bound(play: RunDraw) -> None:
     """An agent connects once more than is allowed to a tool host that refuses it."""
     allowed = play.draw(st.integers(1, 20))
@@ -353,6 +365,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "subagent_returns": (_subagent_returns,),
     "tools_alive": (_tool_dead_after_healing, _output_dropped),
     "tool_deadline": (_tool_deadline,),
+    "server_start_bound": (_server_start_bound,),
     "tool_refusal_bound": (_tool_refusal_bound,),
     "tool_result_bound": (_tool_result_bound,),
     "tool_round_bound": (_tool_round_bound,),
