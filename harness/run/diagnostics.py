@@ -152,8 +152,11 @@ def _call(history: History, sight: Diagnosis, turn: int, now_s: float) -> str:
 
 
 def _is_open(call: Call) -> bool:
-    """A stalled reply has ended in the history, and is still open for the agent."""
-    over = call.ended is not None and call.ended.how != "stalled"
+    """A stalled reply has ended in the history, and is still open for the agent.
+
+    A request for data about a model is answered at once, and its end is not recorded.
+    """
+    over = (call.ended is not None and call.ended.how != "stalled") or call.arrived.background == "unreadable"
     return not over and call.refused is None and call.hung_up is None
 
 

@@ -61,6 +61,14 @@ def test_an_open_call_is_what_it_waited_for_and_its_thread_says_where():
     )
 
 
+def test_a_request_for_data_about_a_model_is_not_waited_for():
+    """Its end is not recorded: Ollama's /api/show, or a count of tokens."""
+    tell = told()
+    tell.ask(1, background="unreadable")
+    tell.ask(1)
+    assert said(tell, sight(a_peer("llm"))) == "it waited for the reply to call 2 on llm, open since 61 s"
+
+
 def test_a_reply_that_is_known_to_have_stalled_is_still_waited_for():
     """Until the agent hangs up."""
     tell = told()
