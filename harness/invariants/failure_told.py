@@ -46,7 +46,8 @@ def failure_told(history: History) -> Iterator[Verdict]:
     failure: by its error mark, a number, or a word such as "exit", "failed", "error" or "status".
 
     Second, the agent stopped a command at a time limit, at least 1 s after it had begun, and its result says so. What
-    the command had printed at its start must be in the result.
+    the command had printed at its start must be in the result. If a command died sooner, by a signal for example, a
+    result with only what it had printed is red: it needs a word or a number that tells.
 
     Third, the last call of a subagent failed without a word, and each delegating call of the reply had one subagent.
     The result of one of these calls must tell of a failure, or of work that still goes on. Where the model itself said
@@ -119,7 +120,12 @@ def _of_a_stopped_one(history: History, turn: Turn, use: ToolUse) -> Iterator[Ve
         return
     began = use.started[0]
     carried = [it for it in following.results if it.token == use.token]
-    if following.at_s - began.at_s < LONG_ENOUGH_S or may_be_summarized(history, use.reply, following):
+    if may_be_summarized(history, use.reply, following):
+        return
+    if following.at_s - began.at_s < LONG_ENOUGH_S:
+        if not use.done and carried and all(map(_says_as_if_well, carried)):
+            says = f"{name_of_call(use)} died before its end, and nothing in its result says so"
+            yield fail(says, (use.reply, began, following))
         return
     if all(map(_says_stopped, carried)) and not any(it.printed or it.prints_first for it in carried):
         says = f"{name_of_call(use)} was stopped, and what it had printed is not in its result"
@@ -135,6 +141,12 @@ def _says_stopped(result: ToolResult) -> bool:
     """Whether it says that the command was ended, and not that it still runs or that its output is in a file."""
     signs = set(result.signs or ())
     return result.prints_first is False and "stopped" in signs and signs.isdisjoint(("elsewhere", "foreign"))
+
+
+def _says_as_if_well(result: ToolResult) -> bool:
+    """Whether it holds what the command had printed first, and not one word or number of how it ended."""
+    known = result.signs is not None and not result.in_text and not result.is_error
+    return known and not result.signs and result.prints_first is True
 
 
 def _says_nothing(result: ToolResult) -> bool:

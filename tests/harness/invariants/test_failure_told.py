@@ -89,6 +89,27 @@ def test_what_a_command_printed_before_its_time_out_is_in_its_result(told: ToolR
     assert status != "fail" or "was stopped, and what it had printed is not in its result" in verdict.says
 
 
+@pytest.mark.parametrize(
+    ("told", "ends", "status"),
+    [
+        (result(CALL, chars=10, printed=False, signs=(), prints_first=True), False, "fail"),
+        (result(CALL, chars=18, printed=False, signs=("number",), prints_first=True), False, "nothing"),
+        (result(CALL, chars=30, printed=False, signs=("elsewhere",), prints_first=True), False, "nothing"),
+        (result(CALL, chars=10, printed=False, signs=(), prints_first=True, is_error=True), False, "nothing"),
+        (result(CALL, chars=10, printed=False, signs=(), prints_first=True), True, "nothing"),
+    ],
+)
+def test_a_result_says_that_its_command_died(told: ToolResult, ends: bool, status: str):
+    """A signal ended it at once: what it had printed looks like all of it. One that ends later goes on somewhere."""
+    tell = _asked()
+    tell.starts(CALL)
+    tell.wait(0.2)
+    tell.answer_step(2, [told])
+    if ends:
+        tell.done(CALL, 0)
+    assert check("failure_told", tell.end().seal()).status == status
+
+
 def test_a_command_that_ended_before_its_result_was_not_stopped():
     """Its own end is judged by other invariants."""
     tell = _asked()
