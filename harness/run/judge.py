@@ -166,6 +166,10 @@ def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: fl
             other = parameters.get(limit, stock)
             bound = value.at_most if stated else value
             parameters[limit] = bound if other is None else min(other, bound)
+    calls = agent.limits.calls_per_turn
+    if name == "paid_call_bound" and isinstance(calls, StatedLimit):  # all of them may be of one step, and empty
+        higher = {"per_step": calls.at_most - 1, "zero_output": calls.at_most}
+        parameters |= {key: max(takes[key].default, value) for key, value in higher.items() if key not in given}
     return parameters
 
 

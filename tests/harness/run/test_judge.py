@@ -521,6 +521,14 @@ def test_a_specs_limits_tighten_a_bound_and_never_loosen_it(
     assert bounds("paid_call_bound", given, agent(limits=limits), 1.0) == found
 
 
+@pytest.mark.parametrize(("given", "most", "per_step"), [({}, 20, 19), ({}, 5, 12), ({"per_step": 3}, 20, 3)])
+def test_calls_that_an_agent_states_may_all_be_of_one_step(given: dict[str, Any], most: int, per_step: int):
+    """As one that tells a model twenty times to go on. A bound of the scenario stays."""
+    limits = {"calls_per_turn": {"at_most": most, "why": "its README says so"}}
+    found = bounds("paid_call_bound", given, agent(limits=limits), 1.0)
+    assert (found["per_step"], found["calls_per_turn"]) == (per_step, most)
+
+
 @pytest.mark.parametrize(
     ("name", "limit", "parameter"),
     [
