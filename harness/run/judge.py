@@ -164,13 +164,19 @@ def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: fl
             stated = isinstance(value, StatedLimit)
             stock = None if stated or limit == "turn_s" else takes[limit].default
             other = parameters.get(limit, stock)
-            bound = value.at_most if stated else value
+            bound = _whole(value.at_most) if stated else value
             parameters[limit] = bound if other is None else min(other, bound)
     calls = agent.limits.calls_per_turn
     if name == "paid_call_bound" and isinstance(calls, StatedLimit):  # all of them may be of one step, and empty
-        higher = {"per_step": calls.at_most - 1, "zero_output": calls.at_most}
-        parameters |= {key: max(takes[key].default, value) for key, value in higher.items() if key not in given}
+        higher = {"per_step": int(calls.at_most) - 1, "zero_output": int(calls.at_most)}
+        stock = {key: takes[key].default for key in higher.keys() - given.keys()}
+        parameters |= {key: max(it, higher[key]) for key, it in stock.items() if isinstance(it, int)}
     return parameters
+
+
+def _whole(number: float) -> float:
+    """The number as an integer if it is one: calls and rounds are counted."""
+    return int(number) if number.is_integer() else number
 
 
 def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterator[Verdict]:

@@ -527,6 +527,8 @@ def test_calls_that_an_agent_states_may_all_be_of_one_step(given: dict[str, Any]
     limits = {"calls_per_turn": {"at_most": most, "why": "its README says so"}}
     found = bounds("paid_call_bound", given, agent(limits=limits), 1.0)
     assert (found["per_step"], found["calls_per_turn"]) == (per_step, most)
+    many = judged(spent(HistoryBuilder(), 30).seal(), of=agent(limits=limits))
+    assert (many.verdict, ".0 allowed" in many.says) == ("fail", False)
 
 
 @pytest.mark.parametrize(
