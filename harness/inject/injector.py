@@ -5,18 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.faults.process_fault import ActorFault, HostFault
+from wedgehog.harness.faults.process_fault import HostFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
 from wedgehog.harness.inject.backends import BackendFaults
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.limited_reply import LimitKind
-from wedgehog.harness.inject.link_faults import Held, LinkFaults
-from wedgehog.harness.inject.processes import ProcessFaults
+from wedgehog.harness.inject.reply_gate import ReplyGate
 from wedgehog.harness.inject.services import ServiceFaults
 from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener
 from wedgehog.harness.inject.stdio import StdioFaults
@@ -43,7 +40,7 @@ BACKGROUND_PROOF_S = 1.0
 """The end of a turn waits at most this long for the proof of a fault on a background call."""
 
 
-class Injector(LinkFaults):
+class Injector(ReplyGate):
     """The faults of one run: services ask `tools`, `wedgehog-pipe` asks `pipes`, the turn player obeys the rest."""
 
     def __init__(
@@ -58,15 +55,10 @@ class Injector(LinkFaults):
         delivered: DeliveryListener = lambda call, cut: None,
     ) -> None:
         """Nothing is armed before the first turn. `links` may be empty: each is looked up when a fault is armed."""
-        super().__init__(plan, links, history, clock, messages, delivered)
-        self.agent = ProcessFaults(self, targets or Targets())
+        super().__init__(plan, links, history, clock, messages, delivered, targets or Targets())
         self.tools, self.pipes, self.backends = ServiceFaults(self), StdioFaults(self), BackendFaults(self)
         self.tokens = TokenFaults(self)
         self.demands, self.messages = self.agent.demands, self.agent.messages
-        self._held_at: dict[tuple[int, int], list[FaultState]] = {}
-        """Faults by the call and the body byte at which its reply is held for them."""
-        self._refused: set[int] = set()
-        self._arrived: set[int] = set()
         self._turns: set[int] = set()
 
     @property
@@ -149,13 +141,6 @@ class Injector(LinkFaults):
         """Whether an armed fault may be why no request arrives."""
         return any(_keeps_away(state) for turn in self._turns for state in self.of_turn(turn))
 
-    async def before_request(self, state: FaultState) -> None:
-        """Arm a fault on the next request, or do what happens to its host before it."""
-        if isinstance(state.planned.fault, ActorFault):
-            await self.agent.act(state)
-        else:
-            await super().before_request(state)
-
     async def _after(self, state: FaultState, *, settle: bool = False) -> None:
         """A time or a beacon sets it off; `settle`: what has just been written must arrive first."""
         if settle:
@@ -190,10 +175,6 @@ class Injector(LinkFaults):
         for state in self.of_call(call, ReplyFault, count=False):
             if state.planned.fault.name in names:
                 self.fired(state, "the fake provider changed the stream", call=call)
-
-    def refused(self, call: int) -> None:
-        """The provider's own validator refused this request: no fault hits its answer."""
-        self._refused.add(call)
 
     def ended(self, call: int, paid: bool) -> None:
         """A reply has been written: make what must happen before the next request."""
@@ -237,98 +218,6 @@ class Injector(LinkFaults):
         reply = self.limited.get(call)
         healed = reply is not None and reply.how == "stalled" and reply.settled and not reply.hung_up
         return healed or (reply is not None and reply.how == "cut") or call in self.dropped_calls
-
-    # ---- the gate
-
-    async def gate(self, point: Point) -> Sequence[int]:
-        """Hold a reply until its bytes may pass, with the faults that this call meets armed."""
-        stops: Sequence[int] = ()
-        try:
-            if point.at == ARRIVED:
-                return await self._on_arrival(point)
-            if point.at == BEFORE_HEAD:
-                stops = await self._before_reply(point)
-            else:
-                await self._at_byte(point)
-            # Last, because while this reply was held another one's limit may have been armed.
-            carried = point.carried + (point.head + point.at if point.at >= 0 else 0)
-            await self.links["llm"].admit(point.conn.peer, carried)
-            self.written[point.call].goes_on(self.clock.now(), point)
-        except NetworkError as wrong:
-            self.fail(wrong)
-            await asyncio.Event().wait()
-        return stops
-
-    async def _at_byte(self, point: Point) -> None:
-        for state in self._held_at.pop((point.call, point.at), ()):
-            if isinstance(state.planned.fault, ActorFault):
-                await self.agent.at_byte(state, point.at)
-            else:
-                await self._inject(state, point, point.at)
-
-    async def _before_reply(self, point: Point) -> Sequence[int]:
-        stops: list[int] = []
-        if point.call in self._refused:
-            self.slowed(point.call)
-            return stops
-        for state in self.at_main_call(point.call):
-            if state.due and not state.healed.is_set():
-                # A request that is faster than the refusal came on a connection that is about to close.
-                self.limit(point.call, state, 0)
-                await state.healed.wait()
-        for state in self.next_requests(point.call, "request") if point.body > 0 else ():
-            # Armed while the last byte is held back, so that the agent cannot be faster than we are.
-            stops.append(self._hold(state, point, point.body - 1))
-        for state in self.of_call(point.call, WireFault, conn=point.conn.id):
-            reply, byte = self.limited.get(point.call), state.at.byte_in(point)
-            if reply is not None and reply.meant:
-                break
-            if byte is None:
-                continue
-            if state.planned.pause_at(point, byte):
-                stops.append(self._hold(state, point, byte))
-                break
-            if byte > BEFORE_HEAD and (state.at_byte or state.at.after_s is not None):
-                stops.append(self._hold(state, point, byte))
-            else:
-                await self._inject(state, point, byte)
-        self.slowed(point.call)
-        return [*stops, *await self._on_arrival(point)]
-
-    async def _on_arrival(self, point: Point) -> Sequence[int]:
-        """Faults on processes begin when the request is there, however late the reply is; once for each."""
-        stops: list[int] = []
-        if point.call in self._refused | self._arrived:
-            return stops
-        self._arrived.add(point.call)
-        for state, byte in self.agent.at_reply(point):
-            if byte > BEFORE_HEAD:
-                stops.append(self._hold(state, point, byte))
-            else:
-                await self.agent.at_byte(state, byte)
-        return stops
-
-    def _hold(self, state: FaultState, point: Point, byte: int) -> int:
-        """Hold this reply at a byte for this fault; return the byte."""
-        self._held_at.setdefault((point.call, byte), []).append(state)
-        return byte
-
-    async def _inject(self, state: FaultState, point: Point, byte: int) -> None:
-        """The reply is held at the fault's byte, or before it, where that will do."""
-        if pause_s := state.planned.pause_at(point, byte):
-            await self.unless_healed(state, pause_s)
-        if state.healed.is_set():
-            return
-        if state.at.in_request:
-            await self.before_request(state)
-            return
-        head, at = (0, 0) if byte == BEFORE_HEAD else (point.head, point.head + byte)
-        link = self.links[state.planned.link]
-        held = Held(link, point.conn.peer, point.carried, "the fake provider held the reply", point.call, head)
-        if await self.inject(state, held, at) is not None:
-            if state.planned.sticks_to == "connection":
-                state.conns.add(point.conn.id)
-            state.sticky = state.planned.sticks_to == "link"
 
     def network_died(self) -> None:
         """The network is gone."""

@@ -23,7 +23,7 @@ from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.views import Call
-from wedgehog.harness.run.agent_targets import AgentProcesses
+from wedgehog.harness.run.agent_processes import AgentProcesses
 from wedgehog.harness.sandbox.process_info import Peer, ProcessInfo, environment, peers_of, process_infos, tree_of
 from wedgehog.harness.sandbox.stacks import NodeReport, Stacks, node_stacks, python_stacks, reports_on, stuck_thread
 

@@ -51,6 +51,15 @@ _FIRST_COMMAND = re.compile(
     r"(?<=[{(] )(?:echo (?P<words>[A-Za-z][A-Za-z ]*)|seq (?P<low>\d+)(?: (?P<high>\d+))?)(?=\\n|;)"
 )
 """The command that a scripted one begins with, in the JSON text of a tool call's arguments."""
+_ANSWERED = re.compile(
+    r"\buser (has |have )?(answer|respond|repl(y|ied)|select|chose|pick|confirm|approv|said|wants)"
+    r"|\busers? (has |have )?provided|\buser'?s? (answer|response|choice|reply)|answered your"
+)
+_UNANSWERED = re.compile(
+    r"\bno (user|one|human|answer|response|reply|input)|nobody|non-?interactive|headless|unanswer|declin|skip|dismiss"
+    r"|default|assum|\bnot\b|n't\b|cannot|unavailable|without|empty|time|fail|error|cancel|abort|wait|next message"
+    r"|will |later|pending"
+)
 _NUMBERS = 3
 _SHORT = 300
 _OF_ARGUMENTS = re.compile(
@@ -82,6 +91,7 @@ def _signs(text: str) -> tuple[str, ...]:
     found |= {"number": _NUMBER.search(said) is not None, "foreign": not said.isascii()}
     found["hollow"] = _HOLLOW.search(said) is not None
     found["bare"] = len(said) <= _SHORT and said.isascii() and _says_only_that_it_worked(said)
+    found["answered"] = _ANSWERED.search(said) is not None and _UNANSWERED.search(said) is None
     return tuple(name for name in _ORDER if found[name])
 
 
@@ -104,10 +114,10 @@ def _word(written: str) -> tuple[str, re.Pattern[str] | None]:
 
 
 _WORDS = {name: tuple(map(_word, words.split("|"))) for name, words in SIGNS.items()}
-_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign", "hollow", "bare")
+_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign", "hollow", "bare", "answered")
 """`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing.
-`bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with
-nothing below."""
+`bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with nothing below.
+`answered`: it says that the user has answered a question, and nothing that would take that back."""
 
 
 def prints_first(arguments: str) -> str:

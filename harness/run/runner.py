@@ -30,7 +30,7 @@ from wedgehog.harness.record.events.run import AskerSeen, BadCertificateShown, H
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
-from wedgehog.harness.run.agent_targets import AgentProcesses, SessionFiles
+from wedgehog.harness.run.agent_processes import AgentProcesses
 from wedgehog.harness.run.connection_watch import ConnectionWatch
 from wedgehog.harness.run.control import ControlFacts, read_control, shape_in
 from wedgehog.harness.run.cpu_wait import CpuMeter, CpuWatch, LagMonitor
@@ -40,6 +40,7 @@ from wedgehog.harness.run.messages import RunMessages, RunTokens
 from wedgehog.harness.run.recorder import Recorder
 from wedgehog.harness.run.run_services import WEB, Links, RunServices
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
+from wedgehog.harness.run.session_files import SessionFiles
 from wedgehog.harness.run.turn import (
     HANG_UP_ARRIVES_S,
     IN_VIRTUAL_TIME,

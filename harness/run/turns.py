@@ -17,10 +17,10 @@ from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.run.agent_targets import SessionFiles
 from wedgehog.harness.run.control import CONTROL_TOOL, HELLO, ControlFacts, read_control
 from wedgehog.harness.run.messages import RunMessages, UserMessage
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
+from wedgehog.harness.run.session_files import SessionFiles
 from wedgehog.harness.run.turn import TurnPlayer
 
 

@@ -508,6 +508,8 @@ async def run(call: Message, host: Host | None, tools: list[Message]) -> Message
         if "waits-for-its-user" in BUGS:
             await asyncio.sleep(10**6)
         text, failed = "Error: no user is there to answer", True
+        if "invents-an-answer" in BUGS:
+            text, failed = "User has answered your questions: . You can now continue.", False
     elif "unknown-tool-is-fatal" in BUGS:
         raise FailedError(f"Error: there is no tool {call['name']}")
     elif "unknown-tool-is-empty" in BUGS:

@@ -146,7 +146,7 @@ KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenari
 MORE = {
     *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
     *((scenario, bugs) for scenario in IN_A_THOUGHT for bugs in ("thinks", "thinks,keeps-half-a-thought")),
-    *((ASKS, bugs) for bugs in ("none", *ASKING)),
+    *((ASKS, bugs) for bugs in ("none", "asks,invents-an-answer", *ASKING)),
     ("reply-takes-minutes", "no-total-timer"),
     ("reply-takes-minutes", "none"),
     ("model-switched-in-a-session", "none"),
@@ -317,6 +317,12 @@ def test_a_question_of_the_model_must_not_hang_or_vanish_where_no_user_is(simula
     red = ASKING[bugs]
     assert _safe(simulated, ASKS, bugs.replace(",", "-")) == ("fail" if red else "pass", red)
     assert simulated[ASKS, "none"].skipped == "the agent advertises no tool ask_user"
+
+
+def test_an_answer_that_no_user_gave_is_red_at_level_strict(simulated: Found):
+    """The model takes it for its user's word."""
+    assert _strict(simulated, ASKS, "asks") == ("pass", set())
+    assert _strict(simulated, ASKS, "asks-invents-an-answer") == ("pass", {"no_invented_answer"})
 
 
 def test_a_session_that_begins_again_without_a_failure_is_red_at_strict_where_the_spec_names_it(simulated: Found):

@@ -180,6 +180,15 @@ def _subagent_end_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _no_invented_answer(play: RunDraw) -> None:
+    """The model asks its user, and the result is an answer that no user gave."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="ask_user")
+    told = result(token, chars=60, printed=False, signs=("elsewhere", "answered"))
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _usage_told(play: RunDraw) -> None:
     """The agent tells its user of a tenth of the input tokens."""
     play.tell.message()
@@ -306,6 +315,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
     "subagent_end_told": (_subagent_end_told,),
+    "no_invented_answer": (_no_invented_answer,),
     "usage_told": (_usage_told,),
     "words_kept": (_words_before_a_call, _an_answer),
 }

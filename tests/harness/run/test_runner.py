@@ -331,7 +331,7 @@ SLOW: Any = {"user": "x", "model": [[{"text": "Done {nonce}"}, {"delay_s": 30}]]
 
 async def test_a_link_that_goes_down_while_a_reply_is_waited_for_cut_it(playing: Any):
     """The agent did not hang up; and the link is up again for the next message."""
-    history, _ = await playing(scenario(SLOW, faults=[{"at": {"after_s": 0.8}, "do": {"down": "forever"}}]))
+    history, _ = await playing(scenario(SLOW, faults=[{"at": {"after_s": 2.5}, "do": {"down": "forever"}}]))
     (first, *_) = history.calls
     assert first.ended is not None and (first.ended.how, first.hung_up) == ("cut", None)
     assert [outcome_of(turn, history).kind for turn in history.turns] == ["surfaced", "answered"]

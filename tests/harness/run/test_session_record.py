@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wedgehog.harness.run.agent_targets import results_in
+from wedgehog.harness.run.session_files import results_in
 from wedgehog.harness.services.beacon import wrapped
 
 TOKEN = "wbcdf1x2x1"

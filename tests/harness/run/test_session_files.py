@@ -1,17 +1,12 @@
-"""Whom a fault on processes hits, and what becomes of session files at a crash."""
+"""What becomes of session files at a crash."""
 
 import contextlib
 import os
-import shlex
 import sqlite3
-import subprocess
-import threading
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,10 +16,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.run import Note
 from wedgehog.harness.record.events.turn import SessionSaved, StimulusGiven
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run import agent_targets
-from wedgehog.harness.run.agent_targets import A_DATABASE, NEVER_TORN, AgentProcesses, SessionFiles, torn_of
-from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
-from wedgehog.harness.services.beacon import wrapped
+from wedgehog.harness.run.session_files import A_DATABASE, NEVER_TORN, SessionFiles, torn_of
 
 SALT = "wqbcd"
 
@@ -50,25 +42,6 @@ def watch(place: AgentContext, tmp_path: Path, manual_clock: Any) -> Any:
         return SessionFiles(spec, lambda: place, History(manual_clock), SALT, tmp_path / "kept")
 
     return make
-
-
-@pytest.mark.parametrize("around", [(), ("sh", "-c", '"$@"; true', "sh")], ids=["alone", "in another shell"])
-def test_the_tool_is_the_shell_that_runs_the_command(tmp_path: Path, manual_clock: Any, around: tuple[str, ...]):
-    """Not the child that it has forked and that shows its words: a shell that lives on would say what became of it."""
-    trace, mark = tmp_path / "trace", f"{tmp_path.name}-{os.getpid()}"
-    # A word as `exit` is run by a child of the shell, in which no other program takes its place.
-    shell = ("sh", "-c", wrapped("read -r line; exit 3", f"{SALT}1x1x1", trace))
-    with subprocess.Popen(
-        [*around, *shell], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=os.environ | {RUN_VARIABLE: mark}
-    ) as process:
-        while not (trace.exists() and psutil.Process(process.pid).children(recursive=True)):
-            threading.Event().wait(0.01)
-        of_agent = AgentProcesses(mark, manual_clock)
-        found, pid = [it.pid for it in of_agent.find("tool", "1.1.1", 1)], process.pid
-        children = [it.pid for it in psutil.Process(pid).children(recursive=True)]
-        assert found == (children if around else [pid, *children])
-        assert process.stdin is not None
-        process.stdin.close()
 
 
 @pytest.mark.parametrize("patterns", [(), ("{session_dir}/*.jsonl",)])
@@ -188,28 +161,3 @@ def test_only_the_last_line_is_torn(tmp_path_factory: Any, lines: list[str]):
     left = file.read_bytes()
     before = "".join(f"{line}x\n" for line in lines[:-1]).encode()
     assert left.startswith(before) and len(left) < len(whole) - 1 and whole.startswith(left)
-
-
-BEGINS = "printf '1.2.1 started' >> trace; sleep 9"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        BEGINS,
-        f"source rc && eval {shlex.quote(BEGINS)}",
-        "eval '{}'".format(BEGINS.replace("'", r"'\''")),
-        'sh -c "{}"'.format(BEGINS.replace("'", r"\'")),
-    ],
-)
-def test_the_shell_of_a_command_is_found_however_the_agent_quotes_it(
-    monkeypatch: pytest.MonkeyPatch, manual_clock: Any, line: str
-):
-    """And no other one."""
-    other = SimpleNamespace(cmdline=lambda: ["sh", "-c", "printf '1.1.1 started'"], pid=1)
-    shell = SimpleNamespace(
-        cmdline=lambda: ["bash", "-c", line], pid=2, ppid=lambda: 1, create_time=float, children=lambda **_: ()
-    )
-    monkeypatch.setattr(agent_targets, "carrying", lambda mark: [other, shell])
-    targets = agent_targets.AgentProcesses("mark", manual_clock)
-    assert [process.pid for process in targets.find("tool", "1.2.1", 1)] == [2]
