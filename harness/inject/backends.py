@@ -12,7 +12,7 @@ from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.network.base import NetworkError, Proof
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.events.service import BackendClosed, BackendOpened, BackendUsed, ClosedBy
-from wedgehog.harness.scenario.trigger import AtBackend
+from wedgehog.harness.scenario.link_triggers import AtBackend
 from wedgehog.harness.services.backend import BackendConnection, BackendStream, Closer, Limit, Way
 
 Use = dict[Way, int]

@@ -24,12 +24,10 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.fault import FaultArmed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
+from wedgehog.harness.scenario.link_triggers import AtBackend, AtChat, AtPipe
 from wedgehog.harness.scenario.trigger import (
     AfterStart,
-    AtBackend,
     AtCall,
-    AtChat,
-    AtPipe,
     AtReply,
     AtTool,
     BeforeRequest,

@@ -7,7 +7,8 @@ from wedgehog.harness.faults.result_fault import CallRefusal, Result, ResultFaul
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.network.base import Address
-from wedgehog.harness.scenario.trigger import HOST, PIPE, STORE, AtChat, AtQuery, AtTool, BeforeRequest
+from wedgehog.harness.scenario.link_triggers import AtChat, AtQuery
+from wedgehog.harness.scenario.trigger import HOST, PIPE, STORE, AtTool, BeforeRequest
 
 ConnectionPoint = tuple[Address, int]
 """A connection as the link's upstream knows it, and how many bytes it has carried towards the agent."""

@@ -13,7 +13,7 @@ from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.network.base import NetworkError, Proof
 from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.service import PipeClosed, PipeOpened
-from wedgehog.harness.scenario.trigger import AtPipe
+from wedgehog.harness.scenario.link_triggers import AtPipe
 from wedgehog.harness.stdio_proxy.session import Direction, HoldPoint, StdioSession, StreamEnd
 
 CLOSING_S = 10.0

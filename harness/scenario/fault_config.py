@@ -10,6 +10,7 @@ from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveI
 from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
 from wedgehog.harness.faults.process_fault import ActorFault
+from wedgehog.harness.scenario import link_triggers
 from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.fault_plan import ALWAYS, PlannedFault, StickTo
 from wedgehog.harness.scenario.mistake import BadValueError
@@ -63,9 +64,9 @@ class TriggerConfig(ConfigModel):
 
     def _kind(self, link: str, fault: Fault) -> type[Trigger]:
         if link.startswith("ipc:"):
-            return triggers.AtPipe
+            return link_triggers.AtPipe
         if link.startswith(BACKEND) and not (isinstance(fault, WireFault) and fault.closes_port):
-            return triggers.AtBackend
+            return link_triggers.AtBackend
         if self.session == "idle":
             return triggers.SessionIdle
         for key, kind in _KINDS.items():
@@ -80,8 +81,8 @@ class TriggerConfig(ConfigModel):
 
 _KINDS: dict[str, type[Trigger]] = {
     "session": triggers.SessionWritten,
-    "query": triggers.AtQuery,
-    "chat": triggers.AtChat,
+    "query": link_triggers.AtQuery,
+    "chat": link_triggers.AtChat,
     "tool": triggers.AtTool,
 }
 """The key that makes a trigger what it is."""

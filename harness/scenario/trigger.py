@@ -8,7 +8,7 @@ from wedgehog.fake_llm.reply import MIDDLE
 from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT
-from wedgehog.harness.faults.base import Fault, WireFault, registered
+from wedgehog.harness.faults.base import Fault, WireFault
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
@@ -31,7 +31,7 @@ COMPACTION = "compaction"
 CALLS = ("main", "background", COMPACTION, SUBAGENT)
 """What `on` may name beside the declared conversations."""
 
-_NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
+NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
 _BY_STEP = "write the `step` of a request in place of `tool`, or `do: down`"
 _COUNTED_AT = {
     "llm": "`phase: request` for the upload, or `headers`",
@@ -102,7 +102,7 @@ class Trigger:
             return f"{fault.name} fires at a tool call: write `at: {{tool: 1}}` with its turn and step{connects}", (
                 "at",
             )
-        return _NEEDS_CHAT if link == CHAT else None
+        return NEEDS_CHAT if link == CHAT else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +185,14 @@ class AtReply(AtCall):
         if link.startswith(BACKEND):
             return f"on {link} a {fault.name} fires at {_OF_A_LINK}", ("at",)
         if link in _WITHOUT_MODEL and isinstance(fault, WireFault):
-            place = "`phase: request`" if _counts(fault) else _OF_A_LINK
+            place = "`phase: request`" if counts_bytes(fault) else _OF_A_LINK
             return f"on {link} a {fault.name} fires at {place}", ("at",)
         if link not in (HOST, STORE) or not isinstance(fault, WireFault):
             return Trigger._misfit(self, fault, link)
         for key in ("event", "phase"):
             if getattr(self, key) is not None:
                 return _IN_A_REPLY.format(key, link), ("at", key)
-        place = _COUNTED_AT[link] if _counts(fault) or link == HOST else "`query: 1` or `phase: connect`"
+        place = _COUNTED_AT[link] if counts_bytes(fault) or link == HOST else "`query: 1` or `phase: connect`"
         return f"on {link} a {fault.name} fires at {place}", ("at",)
 
 
@@ -213,14 +213,14 @@ class BeforeRequest(Trigger):
     refuses: ClassVar[str] = "`{key}` means nothing beside `phase: connect` or `phase: request`"
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
-        if link == CHAT and not self.in_request and (wrong := _chat_carries(fault, self.step)):
+        if link == CHAT and not self.in_request and (wrong := chat_carries(fault, self.step)):
             return wrong
         if isinstance(fault, ResultFault) and fault.refuses_requests and not self.in_request:
             steps = f"{fault.name} refuses requests from the start of a turn: leave `step` out", ("at", "step")
             return steps if self.step > 1 else None
         if link in (HOST, STORE) and self.in_request and isinstance(fault, WireFault):
             return _IN_A_REPLY.format("phase", link), ("at", "phase")
-        if _counts(fault) and not self.in_request:
+        if counts_bytes(fault) and not self.in_request:
             return f"{fault.name} counts bytes: write {_COUNTED_AT.get(link, '`phase: request`')}", ("at", "phase")
         return Trigger._misfit(self, fault, link) if link != CHAT or self.in_request else None
 
@@ -238,7 +238,7 @@ class AtTool(Trigger):
         if isinstance(fault, ResultFault):
             late = f"{fault.name} fires before the result is there: leave `when` out", ("at", "when")
             return late if self.when == "done" else None
-        if link == CHAT or not _counts(fault):
+        if link == CHAT or not counts_bytes(fault):
             return Trigger._misfit(self, fault, link)
         if link == STORE:
             return f"on {link} a {fault.name} fires at `query: 1`", ("at",)
@@ -248,99 +248,14 @@ class AtTool(Trigger):
         return late if self.when == "done" else None
 
 
-@dataclass(frozen=True, slots=True)
-class AtQuery(Trigger):
-    """A byte of the database's reply to the turn's query of this number."""
-
-    query: int = 1
-    byte: int | None = None
-    refuses: ClassVar[str] = "`{key}` means nothing beside `query`"
-
-    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
-        if link != STORE:
-            return f"`query` counts what our database is asked: write `link: {STORE}`", ("at", "query")
-        return Trigger._misfit(self, fault, link)
-
-
-@dataclass(frozen=True, slots=True)
-class AtChat(Trigger):
-    """A byte of the poll that brings the turn's message, or of the agent's message; of its request if `phase` says."""
-
-    chat: Literal["poll", "send"] | None = None
-    phase: Phase | None = None
-    byte: int | None = None
-    refuses: ClassVar[str] = (
-        "`{key}` is a place in a model's reply, a tool or the database: count bytes, or write `phase: request`"
-    )
-
-    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
-        if link != CHAT or self.phase == "connect":
-            return _NEEDS_CHAT
-        if self.phase not in (None, "headers", "request"):
-            return self.refuses.format(key="phase"), ("at", "phase")
-        if wrong := _chat_carries(fault, self.step):
-            return wrong
-        if self.chat == "poll" and self.in_request:
-            return "a poll is under way before its message is: only what is sent has `phase: request`", ("at", "phase")
-        if isinstance(fault, WireFault) and fault.closes_port:
-            return f"{fault.name} fires on connections: write `phase: connect` instead of `chat`", ("at", "chat")
-        return None
-
-
-def _counts(fault: Fault) -> bool:
+def counts_bytes(fault: Fault) -> bool:
     """Whether it counts the bytes of one connection: nothing can aim it at a whole link."""
     return isinstance(fault, WireFault) and fault.reach == "connection"
 
 
-def _chat_carries(fault: Fault, step: int) -> Misfit | None:
+def chat_carries(fault: Fault, step: int) -> Misfit | None:
+    """Why this fault can never fire on a chat service; None where it can."""
     if not isinstance(fault, WireFault):
         return f"{fault.name} is nothing that happens to bytes: it has another link", ("do",)
     says = "a chat service has no steps: write `chat: send`, and which `attempt`"
     return (says, ("at", "step")) if step > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class AtPipe(Trigger):
-    """A byte of stdout (stdin: `phase: request`) of a process, counted from the turn's start or a tool's beacon."""
-
-    tool: int | None = None
-    when: Moment = "started"
-    phase: Phase | None = None
-    byte: int | None = None
-    refuses: ClassVar[str] = (
-        "a pipe has only bytes, `byte: n` of its stdout, with `phase: request` of its stdin, and no `{key}`"
-    )
-
-    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
-        if not isinstance(fault, WireFault) or fault.closes_port:
-            wire = registered("wire").items()
-            fit = (name for name, cls in wire if issubclass(cls, WireFault) and not cls.closes_port)
-            return f"{fault.name} is nothing that happens to a pipe: on {link} there are {', '.join(fit)}", ("do",)
-        if self.phase not in (None, "request"):
-            return self.refuses.format(key="phase"), ("at", "phase")
-        steps = "a pipe has no steps: count its bytes, or name a tool", ("at", "step")
-        return steps if self.tool is None and self.step > 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class AtBackend(Trigger):
-    """A byte to the agent (`phase: request`: to the server) of a connection to a server of the user's own.
-
-    It counts from the connection's first use in the turn, or from the next bytes after a tool's beacon.
-    """
-
-    tool: int | None = None
-    when: Moment = "started"
-    phase: Phase | None = None
-    byte: int | None = None
-    refuses: ClassVar[str] = (
-        "a connection has only bytes, `byte: n` to the agent, with `phase: request` to the server, and no `{key}`"
-    )
-
-    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
-        if not isinstance(fault, WireFault):
-            return f"{fault.name} is nothing that happens to bytes: on {link} there are wire faults", ("do",)
-        if self.phase not in (None, "request"):
-            return self.refuses.format(key="phase"), ("at", "phase")
-        steps = "a connection has no steps: count its bytes, or name a tool", ("at", "step")
-        return steps if self.tool is None and self.step > 1 else None

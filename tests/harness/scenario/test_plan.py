@@ -4,7 +4,8 @@ import pytest
 
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.scenario.fault_plan import ALWAYS, FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtChat, AtPipe, AtReply, BeforeRequest, Trigger
+from wedgehog.harness.scenario.link_triggers import AtChat, AtPipe
+from wedgehog.harness.scenario.trigger import AtReply, BeforeRequest, Trigger
 
 
 def test_a_faster_plan_divides_every_duration_and_nothing_else():
