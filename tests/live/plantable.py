@@ -8,6 +8,7 @@ Anthropic's wire, streamed; its session is a file of lines.
 import asyncio
 import json
 import os
+import pty
 import re
 import signal
 import sys
@@ -357,6 +358,8 @@ def said_something(content: list[Message], stop: str) -> tuple[list[Message], st
 async def shell(command: Any) -> tuple[str, bool]:
     if not isinstance(command, str) and "arguments-unchecked" not in BUGS:
         return "Error: invalid input" if "says-only-invalid" in BUGS else "Error: `command` must be text", True
+    if "one-terminal-for-all" in BUGS:
+        return await in_one_terminal(command), False
     if "one-shell-for-all" in BUGS:
         return await in_one_shell(command), False
     late, one_by_one = "reads-when-it-has-ended" in BUGS, "reads-one-pipe-first" in BUGS
@@ -411,6 +414,37 @@ async def in_one_shell(command: str) -> str:
         process.kill()
         await process.wait()
     return said.removesuffix(b"all-done\n").decode()
+
+
+TERMINALS: list[int] = []
+PROMPT = b"<ready>"
+
+
+async def in_one_terminal(command: str) -> str:
+    """What the only terminal of this process shows when it is ready again, or after a while."""
+    if not TERMINALS:
+        pid, terminal = pty.fork()
+        if not pid:
+            pager = {"PAGER": "cat"} if "pages-with-cat" in BUGS else {}
+            os.execvpe("sh", ["sh"], os.environ | {"PS1": PROMPT.decode(), "PS2": ""} | pager)
+        os.set_blocking(terminal, False)
+        TERMINALS.append(terminal)
+        await shown(terminal)
+        os.write(terminal, b"stty -echo\n")
+        await shown(terminal)
+    os.write(TERMINALS[0], f"{command}\n".encode())
+    return (await shown(TERMINALS[0])).replace("\r\n", "\n") or "(nothing new)"
+
+
+async def shown(terminal: int) -> str:
+    said = b""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(TOOL_S):
+            while not said.endswith(PROMPT):
+                with suppress(BlockingIOError):
+                    said += os.read(terminal, 65536)
+                await asyncio.sleep(0.02)
+    return said.removesuffix(PROMPT).decode()
 
 
 async def collect(process: asyncio.subprocess.Process, said: bytearray) -> None:

@@ -156,6 +156,8 @@ MORE = {
     ("error-in-stream-after-tool", "tells-usage"),
     ("error-in-stream-after-tool", "tells-usage,counts-the-last-reply"),
 }
+PAGED = "command-opens-a-pager"
+TERMINALS = {(PAGED, bugs) for bugs in ("none", "one-terminal-for-all", "one-terminal-for-all,pages-with-cat")}
 SIMULATED = _pairs(PLANTED) | (_pairs(STRICT) - _pairs(KILLED)) | MORE
 REFUSED = "mcp-picture-is-refused"
 PICTURES = {(REFUSED, bugs) for bugs in ("none", "takes-images", "takes-images,keeps-images")}
@@ -214,6 +216,12 @@ def processes(judged: Any) -> Found:
     return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL) | _pairs(OF_A_PIPE | OF_A_SHELL), "live")
 
 
+@pytest.fixture(scope="module")
+def terminals(judged: Any) -> Found:
+    """A terminal needs a process too."""
+    return judged(TERMINALS, "live")
+
+
 @pytest.mark.parametrize("scenario", sorted(PLANTED))
 def test_a_planted_bug_is_red_and_the_sound_agent_green(simulated: Found, scenario: str):
     """In virtual time; exactly the invariants that the survey names."""
@@ -254,6 +262,13 @@ def test_a_planted_bug_is_red_where_a_pipe_is_full(processes: Found, scenario: s
     bugs, red = OF_A_PIPE[scenario]
     assert _safe(processes, scenario, "none") == ("pass", set())
     assert _safe(processes, scenario, bugs) == ("fail", red)
+
+
+def test_a_command_that_is_typed_into_a_pager_is_red_at_level_strict(terminals: Found):
+    """An agent passes that gives its commands no terminal, or a pager that does not wait."""
+    assert _strict(terminals, PAGED, "none") == ("pass", set())
+    assert _strict(terminals, PAGED, "one-terminal-for-all-pages-with-cat") == ("pass", set())
+    assert _strict(terminals, PAGED, "one-terminal-for-all") == ("pass", {"next_command_runs"})
 
 
 @pytest.mark.parametrize("scenario", sorted(OF_TOOLS))

@@ -207,6 +207,17 @@ def _cut_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _next_command_runs(play: RunDraw) -> None:
+    """A command has not ended when the next one is called, which never runs."""
+    play.tell.message()
+    (first,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(first)
+    told = result(first, printed=False)
+    (second,) = play.tell.reply(play.ask(2, results=[told]), tools=[True])
+    play.tell.answer_step(3, [told, result(second, printed=False)])
+    play.tell.end()
+
+
 def _output_told(play: RunDraw) -> None:
     """The command worked, and the model reads only that."""
     play.tell.message()
@@ -296,6 +307,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "arguments_told": (_arguments_told,),
     "calls_kept": (_a_lost_call,),
     "cut_told": (_cut_told,),
+    "next_command_runs": (_next_command_runs,),
     "output_told": (_output_told,),
     "history_kept": (_history_kept, _failed_turn_forgotten, _stopped_turn_forgotten),
     "output_once": (_output_once,),
