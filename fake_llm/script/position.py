@@ -14,6 +14,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
@@ -48,6 +49,8 @@ class CallPosition:
     side: SideConversation | None = None
     turns_doubled: tuple[int, ...] = ()
     """Turns whose message stands in two equal messages of the user."""
+    turns_repeated: tuple[int, ...] = ()
+    """Those of them whose two messages stand one right behind the other."""
 
 
 @dataclass
@@ -144,8 +147,9 @@ class Positions:
         self._rounds[turn] = round_ = self._asked.setdefault((turn, shown, _digest(conversation)), round_)
         step = round_ + 1
         self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
-        doubled = self._turns_doubled(conversation)
-        return CallPosition(turn, step, attempt, "", self._turns_seen(conversation), turns_doubled=doubled)
+        seen, doubled = self._turns_seen(conversation), self._turns_doubled(conversation)
+        repeated = self._turns_repeated(conversation) if doubled else ()
+        return CallPosition(turn, step, attempt, "", seen, turns_doubled=doubled, turns_repeated=repeated)
 
     def _side(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
         if name := self.named(conversation):
@@ -228,11 +232,21 @@ class Positions:
         return tuple(sorted(turn for turn, marker in self._markers.items() if marker in text))
 
     def _turns_doubled(self, conversation: Conversation) -> tuple[int, ...]:
+        """Turns whose first message stands in it again: two equal reminders that quote it are no copies of it."""
         said = [message.text.lower() for message in conversation.messages if message.role == "user"]
         if len(set(said)) == len(said):
             return ()
-        twice = "\n".join(text for text in said if said.count(text) > 1)
-        return tuple(sorted(turn for turn, marker in self._markers.items() if marker in twice))
+        firsts = ((turn, self._first_of(turn, said)) for turn in sorted(self._markers))
+        return tuple(turn for turn, first in firsts if first and said.count(first) > 1)
+
+    def _turns_repeated(self, conversation: Conversation) -> tuple[int, ...]:
+        said = [message.text.lower() if message.role == "user" else "" for message in conversation.messages]
+        firsts = ((turn, self._first_of(turn, said)) for turn in sorted(self._markers))
+        return tuple(turn for turn, first in firsts if first and (first, first) in pairwise(said))
+
+    def _first_of(self, turn: int, said: Sequence[str]) -> str:
+        """The first message that holds the marker of a turn; else empty."""
+        return next((text for text in said if self._markers[turn] in text), "")
 
     def _results(self, turn: int, own: tuple[Message, ...], conversation: Conversation) -> list[str]:
         """`turn.step.call` of the results of a turn that a request carries."""

@@ -70,6 +70,10 @@ class AcpSession(LivingSession):
         return second
 
     @property
+    def _appends(self) -> bool:
+        return True
+
+    @property
     def _speaks_protocol(self) -> bool:
         return True
 

@@ -127,6 +127,8 @@ class Outcome:
     """Whether a turn of another session in the same process may have printed a part of it."""
     log_on_stderr: bool = False
     """Whether the user reads only what the agent's protocol brings: stderr is its log."""
+    appends: bool = False
+    """Whether all that it says is added to what its user has read: messages of a chat, pieces over a protocol."""
     ended: EndedHow = "by itself"
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""

@@ -1,11 +1,12 @@
 """An agent that polls a chat service: its turn ends `quiet_s` after the last message that it sent there."""
 
 import asyncio
+from dataclasses import replace
 
 import aiohttp
 
-from wedgehog.harness.agents.base import AgentContext, Surroundings
-from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession
+from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession, HttpTurn
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.sandbox.owned import Owned, Tree
@@ -29,6 +30,9 @@ class ChatSession(HttpSession):
 
     async def _not_ready(self) -> str:
         return "" if self._chat.polled.is_set() else " (no poll of the chat service came)"
+
+    async def _told(self, turn: HttpTurn) -> Outcome:
+        return replace(await super()._told(turn), appends=True)
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""

@@ -57,7 +57,9 @@ class HttpReply:
 
 
 @dataclass(slots=True)
-class _HttpTurn:
+class HttpTurn:
+    """A message that was sent, and its reply."""
+
     asking: asyncio.Task[HttpReply]
     signalled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a signal to end the service was delivered."""
@@ -76,7 +78,7 @@ class HttpSession(Session):
         talks = http or spec.http
         assert talks is not None  # noqa: S101  open_agent chose by it
         self._http: Http = talks
-        self._turn: _HttpTurn | None = None
+        self._turn: HttpTurn | None = None
         self._death: asyncio.Task[float] | None = None
         """Returns the time at which the service ended after the last signal."""
         self._down = False
@@ -119,7 +121,7 @@ class HttpSession(Session):
         if self._alone and self.leader is not None:
             self.leader.forget_output()
         self._ended = "by itself"
-        turn = self._turn = _HttpTurn(asyncio.create_task(self._ask(self._request(kind), text, _NO_TIMEOUT)))
+        turn = self._turn = HttpTurn(asyncio.create_task(self._ask(self._request(kind), text, _NO_TIMEOUT)))
         dead = asyncio.create_task(self._killed_under(turn))
         over: set[asyncio.Future[Any]] = {turn.asking, dead, turn.refused}
         try:
@@ -131,7 +133,7 @@ class HttpSession(Session):
             await _close(turn.asking)
         return await self._outcome(turn)
 
-    async def _killed_under(self, turn: _HttpTurn) -> None:
+    async def _killed_under(self, turn: HttpTurn) -> None:
         """Return when the service was killed in this turn and no process that inherited its connection answered."""
         await turn.signalled.wait()
         assert self._owned is not None and self._delivered is not None  # noqa: S101  a signal was delivered
@@ -199,7 +201,7 @@ class HttpSession(Session):
         self._aborts.add(abort)
         abort.add_done_callback(self._aborts.discard)
 
-    async def _ask_to_stop(self, turn: _HttpTurn, abort: HttpCall) -> None:
+    async def _ask_to_stop(self, turn: HttpTurn, abort: HttpCall) -> None:
         """Send the abort request. A refusal counts only if the turn goes on; the turn may end before the reply."""
         try:
             reply = await self._ask(abort, "", aiohttp.ClientTimeout(total=ABORT_TIMEOUT_S))
@@ -255,11 +257,11 @@ class HttpSession(Session):
     def _url(self, path: str) -> str:
         return self._base + self._around.fill(path)
 
-    async def _outcome(self, turn: _HttpTurn) -> Outcome:
+    async def _outcome(self, turn: HttpTurn) -> Outcome:
         out, err = self._output()
         return replace(await self._told(turn), stdout=out, stderr=err, shared=not self._alone)
 
-    async def _told(self, turn: _HttpTurn) -> Outcome:
+    async def _told(self, turn: HttpTurn) -> Outcome:
         """What the reply said, or how its connection ended."""
         if turn.asking.cancelled():
             if self._ended == "by itself":

@@ -62,6 +62,11 @@ class LivingSession(Session):
     # ---- what a kind of agent says
 
     @property
+    def _appends(self) -> bool:
+        """Whether all that it says is added to its answer."""
+        return False
+
+    @property
     def _speaks_protocol(self) -> bool:
         """Whether a front end reads what it prints, and a person only what that shows."""
         return False
@@ -159,6 +164,7 @@ class LivingSession(Session):
         return replace(
             told,
             log_on_stderr=self._speaks_protocol,
+            appends=self._appends,
             after_answer_s=after_s,
             usage=told_usage(self._spec.usage, (out, err)),
         )

@@ -44,12 +44,12 @@ def error_forgets_nothing(history: History) -> Iterator[Verdict]:
     """
     for failed in history.turns:
         turn = next((it for it in history.turns if it.number > failed.number and it.session == failed.session), None)
-        answered = _answered_before(history, failed)
+        answered = answered_before(history, failed)
         if turn is not None and answered is not None and _may_be_judged(history, failed, turn):
             yield from _judge(history, failed, turn, answered)
 
 
-def _answered_before(history: History, failed: Turn) -> Turn | None:
+def answered_before(history: History, failed: Turn) -> Turn | None:
     """The latest turn of its session that was answered before this one."""
     before = [it for it in history.turns if it.number < failed.number and it.session == failed.session]
     return next((it for it in reversed(before) if outcome_of(it, history).kind == "answered"), None)
@@ -60,10 +60,10 @@ def _may_be_judged(history: History, failed: Turn, turn: Turn) -> bool:
     if over(failed) is not None or outcome_of(failed, history).kind != "surfaced" or history.beside(failed):
         return False
     refused = any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in failed.calls)
-    return not refused and carries(history, until=turn) and not _started_again(history, failed)
+    return not refused and carries(history, until=turn) and not started_again(history, failed)
 
 
-def _started_again(history: History, failed: Turn) -> bool:
+def started_again(history: History, failed: Turn) -> bool:
     """Whether an agent that stays between its messages was started after this turn had begun."""
     began_s = failed.stimulus.at_s if failed.stimulus is not None else 0.0
     started = (it.began_s if it.began_s is not None else it.at_s for it in history.of(AgentStarted) if it.ready_s)
@@ -76,12 +76,13 @@ def _judge(history: History, failed: Turn, turn: Turn, answered: Turn) -> Iterat
         return
     if len(first.arrived.turns_seen) > 1 or first.arrived.replies_seen:
         yield passed(because=f"{turn}: its first request carries something from before it")
-    elif not _is_excused(history, (failed, turn), answered, first):
+    elif not is_excused(history, (failed, turn), answered, first):
         says = f"{failed} ended in an error, and request {first.number} carries nothing of what was said before"
         yield fail(says, (*ends(failed), *requests([first])))
 
 
-def _is_excused(history: History, told: Sequence[Turn], answered: Turn, first: Call) -> bool:
+def is_excused(history: History, told: Sequence[Turn], answered: Turn, first: Call) -> bool:
+    """Whether a request may carry nothing: a full window, a summary, or words of these turns that say so."""
     if refused_as_too_long_before(history, first) or summarized(history, answered, first):
         return True
     shown = (f"{it.end.answer}\n{it.end.error}\n{it.end.stdout}\n{it.end.stderr}" for it in told if it.end is not None)

@@ -151,7 +151,7 @@ def _says_as_if_well(result: ToolResult) -> bool:
 
 def _says_nothing(result: ToolResult) -> bool:
     """Whether it is as good as empty, though the command had printed something."""
-    empty = result.chars <= EMPTY_CHARS and result.signs is not None and not result.signs
+    empty = result.chars <= EMPTY_CHARS and result.signs is not None and set(result.signs) <= {"bare", "success"}
     return empty and result.prints_first is False and not result.is_error and not result.in_text
 
 

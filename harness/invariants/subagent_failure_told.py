@@ -36,6 +36,13 @@ class SilentSubagent:
         return not any((it.chars and not _is_hollow(it)) or it.is_error or it.in_text for it in self.results)
 
     @property
+    def is_praised(self) -> bool:
+        """Whether each result says that all went well, though no words of the subagent can have said so."""
+        said = any(call.ended is not None and call.ended.text_delivered for call in self.side.calls)
+        told = any(it.is_error or it.in_text or "foreign" in (it.signs or ()) for it in self.results)
+        return not said and not told and all("success" in (it.signs or ()) for it in self.results)
+
+    @property
     def seen(self) -> tuple[Event, ...]:
         """Its last request, and the one with the results."""
         return self.side.calls[-1].arrived, self.following
@@ -53,11 +60,13 @@ def _is_hollow(result: ToolResult) -> bool:
 
 @invariant("subagent_failure_told")
 def subagent_failure_told(history: History) -> Iterator[Verdict]:
-    """The result of a subagent that failed without a word is not empty: it says so, or is marked as an error.
+    """The result of a subagent that failed without a word is not empty, and no success: it tells of the failure.
 
-    A model that reads an empty result believes that the work is done, and tells its user so. Judged where the last call
-    of a subagent failed before its first word, and each delegating call of the reply had one subagent. All of their
-    results must be empty, or hold an empty frame such as `<result></result>` and no word of a failure.
+    A model that reads an empty result, or that the work is done, believes it, and tells its user so. Judged where the
+    last call of a subagent failed before its first word, and each delegating call of the reply had one subagent. Red if
+    all of their results are empty, or hold an empty frame such as `<result></result>` and no word of a failure. Red
+    too if all say "success", "succeeded" or "completed", such as "Completed (no output)", without a word of a failure,
+    and no call of the subagent had brought words.
 
     Fix: Send the error of a subagent as the result of the call that began it, and mark it as an error.
     """
@@ -68,6 +77,8 @@ def subagent_failure_told(history: History) -> Iterator[Verdict]:
 
 
 def _told(silent: SilentSubagent) -> Verdict:
+    if silent.is_praised:
+        return fail(f"{silent}, and its result in request {silent.following.call} tells of a success", silent.seen)
     if not silent.is_empty:
         return passed(because="the result of the subagent that failed is not empty")
     return fail(f"{silent}, and its result in request {silent.following.call} is empty", silent.seen)

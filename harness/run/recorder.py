@@ -177,6 +177,7 @@ class Recorder:
                 open_calls=self._open_calls(talk),
                 turns_seen=place.turns_seen,
                 turns_doubled=place.turns_doubled,
+                turns_repeated=place.turns_repeated,
                 replies_seen=self._placing.replies_in(talk),
                 replies_begun=self._placing.replies_begun(talk),
                 replies_doubled=self._placing.replies_twice(talk),

@@ -47,6 +47,13 @@ _NO_ERROR = re.compile(r"""\bno errors?\b|\berrors?\b['"]?[:=] ?(?:null|none|fal
 _EMPTY_END = re.compile(r"\b(?:output|stdout):\s*$|<(output|stdout)>\s*</\1>\s*$")
 """A heading with nothing below it."""
 _ELSEWHERE = re.compile(r"background|running|session|saved|written|stored|\blogs?\b|\bfiles?\b|poll|later|trunc|binary")
+_SUCCESS = re.compile(r"\bsuccess|\bsucceed|\bcompleted\b")
+_NO_SUCCESS = re.compile(
+    r"fail|err|exception|abort|unsuccess|problem|wrong|denied|invalid|unable|cannot|\bnot\b|n't\b|false|crash|reject"
+    r"|refus|unavail|overload|incomplete|partial|interrupt|cancel|kill|signal|timed|time.?out|stopp|terminat|fatal|warn"
+    r"|limit|gave up|lost|skip|\b[45]\d\d\b"
+)
+"""Beside such a word a success is not all that is said. That there is no output is no word of a failure."""
 _FIRST_COMMAND = re.compile(
     r"(?<=[{(] )(?:echo (?P<words>[A-Za-z][A-Za-z ]*)|seq (?P<low>\d+)(?: (?P<high>\d+))?)(?=\\n|;)"
 )
@@ -92,6 +99,7 @@ def _signs(text: str) -> tuple[str, ...]:
     found["hollow"] = _HOLLOW.search(said) is not None
     found["bare"] = len(said) <= _SHORT and said.isascii() and _says_only_that_it_worked(said)
     found["answered"] = _ANSWERED.search(said) is not None and _UNANSWERED.search(said) is None
+    found["success"] = _SUCCESS.search(said) is not None and _NO_SUCCESS.search(said) is None
     return tuple(name for name in _ORDER if found[name])
 
 
@@ -114,10 +122,11 @@ def _word(written: str) -> tuple[str, re.Pattern[str] | None]:
 
 
 _WORDS = {name: tuple(map(_word, words.split("|"))) for name, words in SIGNS.items()}
-_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign", "hollow", "bare", "answered")
+_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign", "hollow", "bare", "answered", "success")
 """`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing.
 `bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with nothing below.
-`answered`: it says that the user has answered a question, and nothing that would take that back."""
+`answered`: it says that the user has answered a question, and nothing that would take that back. `success`:
+it says that all went well, and no word of it says anything else."""
 
 
 def prints_first(arguments: str) -> str:

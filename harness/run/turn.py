@@ -325,6 +325,7 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
         stderr=kept_text(outcome.stderr),
         shared=outcome.shared,
         log_on_stderr=outcome.log_on_stderr,
+        appends=outcome.appends,
         after_answer_s=outcome.after_answer_s,
         usage=outcome.usage,
     )

@@ -6,13 +6,15 @@ agent ◀─ {"ok": true, "result": [{"update_id": 8, "message": {"chat": {"id":
 agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
 ```
 
-A message is delivered again until a later `offset` confirms it. Any other method returns `true`.
+A message is delivered again until a later `offset` confirms it. The agent may change what it sent (`editMessageText`),
+and take it back (`deleteMessage`). Any other method returns `true`.
 """
 
 import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
 from typing import Any, Literal, Self
 
 from aiohttp import web
@@ -27,6 +29,8 @@ ChatGate = Callable[[ChatOperation, Address, int], Awaitable[None]]
 """`await gate(operation, connection, bytes written on it)` before each response."""
 LONGEST_POLL_S = 50.0
 CHAT_ID = 7
+FIRST_ID = 100
+"""Of the agent's own messages."""
 AGENT = {"id": 42, "is_bot": True, "first_name": "Wedgehog", "username": "wedgehog_bot"}
 
 
@@ -69,9 +73,15 @@ class ChatService:
         """Set when the agent has polled."""
         self.handed = 0
         """The number of the last message that the agent received."""
-        self.sent: list[str] = []
-        """The messages that the agent sent since then."""
+        self._sent: dict[int, str] = {}
+        """By their ids."""
+        self._ids = count(FIRST_ID)
         self.sent_s = 0.0
+
+    @property
+    def sent(self) -> list[str]:
+        """The messages that the agent has sent since its last message was handed over, as they are now."""
+        return list(self._sent.values())
 
     async def __aenter__(self) -> Self:
         server = _Server(self._handle, handler_cancellation=True)
@@ -103,13 +113,21 @@ class ChatService:
             operation = "poll" if result else "other"
         elif method == "sendmessage":
             operation, text = "send", str(params.get("text", ""))
-            result = _message(text, sender=AGENT)
-            self.sent.append(text)
-            self.sent_s = self._clock.now()
+            result = self._says(next(self._ids), text)
             self.asked("send", text)
+        elif method in ("editmessagetext", "deletemessage") and (id_ := _id(params)) in self._sent:
+            if method == "editmessagetext":
+                result = self._says(id_, str(params.get("text", "")))
+            else:
+                del self._sent[id_]
         elif method == "getme":
             result = AGENT
         return await self._respond(request, operation, {"ok": True, "result": result})
+
+    def _says(self, id_: int, text: str) -> dict[str, Any]:
+        self._sent[id_] = text
+        self.sent_s = self._clock.now()
+        return _message(text, AGENT, id_)
 
     async def _updates(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return the messages from `offset` on; without one, wait for the next message or the timeout."""
@@ -121,7 +139,7 @@ class ChatService:
         for number, text in self._waiting.items():
             self.asked("poll", text)
             if number > self.handed:
-                self.handed, self.sent = number, []
+                self.handed, self._sent = number, {}
         return [{"update_id": number, "message": _message(text)} for number, text in self._waiting.items()]
 
     async def _respond(
@@ -149,9 +167,14 @@ class ChatService:
             self.left(conn)
 
 
-def _message(text: str, sender: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _id(params: Mapping[str, Any]) -> int:
+    given = str(params.get("message_id", ""))
+    return int(given) if given.isdecimal() else 0
+
+
+def _message(text: str, sender: Mapping[str, Any] | None = None, id_: int = 1) -> dict[str, Any]:
     whose = sender or {"id": CHAT_ID, "is_bot": False, "first_name": "Someone"}
-    return {"message_id": 1, "date": 0, "chat": {"id": CHAT_ID, "type": "private"}, "from": whose, "text": text}
+    return {"message_id": id_, "date": 0, "chat": {"id": CHAT_ID, "type": "private"}, "from": whose, "text": text}
 
 
 async def _parameters(request: web.BaseRequest) -> dict[str, Any]:

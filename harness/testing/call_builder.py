@@ -68,6 +68,7 @@ class CallBuilder:
         results: Sequence[ToolResult] = (),
         sees: Sequence[int] | None = None,
         doubled: Sequence[int] = (),
+        repeated: Sequence[int] = (),
         turn: int | None = None,
         side: str = "",
         quotes: Sequence[int] = (),
@@ -81,10 +82,10 @@ class CallBuilder:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
         `side` is a side conversation, such as `subagent 1`; `quotes` are calls of such ones whose words it carries.
-        `doubled` are turns whose message it carries twice; `tools` are the tools that it offers, `system` the number of
-        characters of its system text; `replies` are the calls whose text it carries, by default all earlier ones,
-        `echoed` those whose text it carries twice, and `begun` those whose first words it carries. `notices` say of
-        subagents that they have ended.
+        `doubled` are turns whose message it carries twice, `repeated` those of them where the second one stands right
+        behind the first; `tools` are the tools that it offers, `system` the number of characters of its system text;
+        `replies` are the calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries
+        twice, and `begun` those whose first words it carries. `notices` say of subagents that they have ended.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -113,6 +114,7 @@ class CallBuilder:
                 results=tuple(results),
                 turns_seen=tuple(self._same_session() if sees is None else sees),
                 turns_doubled=tuple(doubled),
+                turns_repeated=tuple(repeated),
                 replies_begun=tuple(begun) if begun is not None else None,
                 replies_doubled=tuple(echoed),
                 replies_seen=tuple(range(1, call) if replies is None else replies),

@@ -18,7 +18,11 @@ COMMAND = {"type": "object", "properties": {"command": TEXT}, "required": ["comm
 TOOLS = [("bash", "Runs a command.", COMMAND), ("task", "Gives a task to a subagent.", DELEGATE)]
 TRIES, ROUNDS, PATIENCE_S = 3, 20, 30
 DEPTH = 3
-SILENT = {"fails silently": "", "fails in a frame": "<task_result>\n\n</task_result>"}
+SILENT = {
+    "fails silently": "",
+    "fails in a frame": "<task_result>\n\n</task_result>",
+    "praises failure": '{"status": "completed"}',
+}
 """What a failed subagent returns."""
 MOST_TOKENS = 150_000
 
@@ -333,6 +337,11 @@ async def fails_silently(message, *, session_dir, llm_url, key):
 async def fails_in_a_frame(message, *, session_dir, llm_url, key):
     """The same in a frame, which is always there."""
     return await Agent(Anthropic, llm_url, key, bug="fails in a frame").answer(message, session_dir)
+
+
+async def praises_failure(message, *, session_dir, llm_url, key):
+    """The result of a failed subagent says that it has completed its task."""
+    return await Agent(Anthropic, llm_url, key, bug="praises failure").answer(message, session_dir)
 
 
 async def outlives(message, *, session_dir, llm_url, key):

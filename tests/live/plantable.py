@@ -331,6 +331,8 @@ async def tried(http: aiohttp.ClientSession, url: str, messages: list[Message], 
             ends = "".join(SHOWN_NOW) or attempt >= last or wait > 15 or "keeps-half-a-thought" in BUGS
             if not (endless or silent) and ends:
                 raise FailedError(str(wrong)) from wrong
+            if "each-try-adds-the-message" in BUGS:
+                messages.append(messages[-1])
             await asyncio.sleep(0 if "no-back-off" in BUGS else wait)
 
 

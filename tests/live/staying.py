@@ -4,7 +4,7 @@ It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt 
 its user before each command; over the Agent Client Protocol it always does. A turn is stopped by SIGINT, or by
 `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
 `waits-for-a-result-of-a-denied-call`, `runs-what-is-denied`, `waits-for-a-yes`, `question-stays-open`,
-`dies-of-always`, `waits-for-a-lost-answer`, `tools-inherit-its-lock`, `one-session-for-all`.
+`dies-of-always`, `says-it-whole-again`, `waits-for-a-lost-answer`, `tools-inherit-its-lock`, `one-session-for-all`.
 """
 
 # ruff: noqa: PTH103, PTH108, PTH110, PTH118, PTH123  (as in `sound.py`)
@@ -328,7 +328,8 @@ class Protocol:
         answer, error, stopped = self.turns.play(text, self._allowed)
         if error and "ends-without-a-word" not in BUGS:
             return {"error": {"code": -32000, "message": error}}
-        for part in answer.splitlines(keepends=True):
+        parts = answer.splitlines(keepends=True)
+        for part in [*parts, *([answer] if "says-it-whole-again" in BUGS else [])]:
             chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": part}}
             self._send(method="session/update", params={"sessionId": self.name, "update": chunk})
         return {"result": {"stopReason": "cancelled" if stopped else "end_turn"}}

@@ -117,7 +117,7 @@ def test_eight_subagents_at_once_all_come_to_an_end(played: Any):
 def test_a_subagent_without_a_word_is_no_empty_success(played: Any):
     """Red where its call failed; where the model said nothing to it, only at level strict."""
     correct, names = ["readers", "planner", "specialists"], ("subagent-fails-always", "subagent-says-nothing")
-    silent = ["fails_silently", "fails_in_a_frame"]
+    silent = ["fails_silently", "fails_in_a_frame", "praises_failure"]
     found = played([*correct, *silent], *names)
     red = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
     assert red == {("subagent-fails-always", name): ("subagent_failure_told",) for name in silent}

@@ -55,8 +55,11 @@ PLANTED = {
     "text-shows-a-tool-call": ("takes-examples-for-calls", {"tool_call_pairing", "session_recovers"}),
     "tool-ids-begin-again": ("takes-an-id-for-a-copy", {"tool_call_pairing", "session_recovers"}),
     "many-rounds-of-tools": ("keeps-the-last-nine", {"tool_call_pairing", "session_recovers"}),
+    "thoughts-before-a-tool": ("says-it-twice", {"stored_once"}),
+    "slow-but-alive": ("stores-its-answer-twice", {"stored_once"}),
     "twenty-messages": ("its-system-text-is-the-oldest-message", {"system_kept"}),
     "error-in-stream-inside-a-tool-call": ("keeps-half-arguments", {"whole_call_runs"}),
+    "abort-in-a-later-turn": ("an-old-lock-resets", {"stop_forgets_nothing"}),
     "abort-before-the-next-tool": ("runs-the-queue-to-its-end", {"no_work_after_abort"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
     "rate-limited-until-a-date": ("dates-are-no-time", {"retry_discipline"}),
@@ -73,7 +76,10 @@ PLANTED = {
         {"tool_call_pairing", "session_recovers", "tools_alive", "turn_answered"},
     ),
 }
-OF_A_KILL = {"killed-in-mid-write": ("torn-line-is-fatal", {"session_recovers"})}
+OF_A_KILL = {
+    "killed-in-mid-write": ("torn-line-is-fatal", {"session_recovers"}),
+    "killed-in-a-later-turn": ("an-old-lock-resets", {"stop_forgets_nothing"}),
+}
 OF_A_PIPE = {
     "command-prints-a-lot": ("reads-when-it-has-ended", {"output_read"}),
     "command-prints-many-errors": ("reads-one-pipe-first", {"output_read"}),
@@ -91,7 +97,7 @@ OF_TOOLS = {
 }
 STRICT = {
     "command-prints-nothing": ("asks-twice", {"asked_once"}),
-    "thoughts-before-a-tool": ("says-it-twice", {"said_once"}),
+    "server-error-once": ("each-try-adds-the-message", {"said_once"}),
     "first-tool-ends-last": ("one-call-of-several", {"calls_kept"}),
     "command-fails": ("no-words-of-a-failure", {"failure_told"}),
     "one-of-two-tools-fails": ("failure-looks-like-success", {"failure_told"}),
@@ -105,13 +111,10 @@ STRICT = {
     "text-looks-like-markup": ("remembers-only-words", {"rounds_kept"}),
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
-    "abort-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
     "abort-twice": ("settles-for-long", {"stops_when_told"}),
     "abort-in-mid-reply": ("forgets-a-stopped-turn", {"history_kept"}),
     "abort-leaves-nothing-running": ("kills-only-the-shell", {"stops_when_told"}),
     "killed-after-tool": ("stores-at-the-end", {"history_kept"}),
-    "killed-in-a-later-turn": ("an-old-lock-resets", {"history_kept"}),
-    "slow-but-alive": ("stores-its-answer-twice", {"said_once"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
     "message-is-refused": ("keeps-what-is-refused", {"session_goes_on"}),
 }

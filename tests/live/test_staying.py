@@ -53,6 +53,7 @@ BUGS = {
     "stale-lock": ("lines", "killed", "session_recovers: the message after healing was not answered"),
     "tools-inherit-its-lock": ("lines", "orphaned", "session_recovers: the message after healing was not answered"),
     "ends-without-a-word": ("acp", "refused", "error_surfaced: turn 1: no answer and no word of an error"),
+    "says-it-whole-again": ("acp", "reads", "answered_once: turn 1: its user got the whole answer 2 times"),
     "shares-its-terminal": ("tui", "reads", "turn_deadline: turn 1 gave no answer and no error within"),
 }
 """Each bug with its kind, the story that shows it, and how the report names it."""

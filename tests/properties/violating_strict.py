@@ -106,18 +106,20 @@ def _asked_once(play: RunDraw) -> None:
 
 
 def _said_once(play: RunDraw) -> None:
-    """Two places add the message."""
+    """A retry adds the message again."""
     number = play.tell.message()
-    play.tell.reply(play.tell.ask(1, doubled=[number]), f"Done {play.tell.nonce}")
+    play.tell.cut(play.ask(1))
+    play.tell.wait(2)
+    play.tell.reply(play.tell.ask(1, doubled=[number], repeated=[number]), f"Done {play.tell.nonce}")
     play.tell.end()
 
 
-def _stored_twice(play: RunDraw) -> None:
-    """Two places add the model's answer."""
-    for echoed in ([], [1]):
-        play.tell.message()
-        play.tell.reply(play.tell.ask(1, echoed=echoed), f"Done {play.tell.nonce}")
-        play.tell.end()
+def _behind_its_tools(play: RunDraw) -> None:
+    """The message stands once more behind the results of tools, which an agent may do on purpose."""
+    number = play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.reply(play.tell.ask(2, results=[play.tell.runs(token)], doubled=[number]), f"Done {play.tell.nonce}")
+    play.tell.end()
 
 
 def _failure_told(play: RunDraw) -> None:
@@ -316,7 +318,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "exit_code_tells": (_exit_code_tells,),
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),
-    "said_once": (_said_once, _stored_twice),
+    "said_once": (_said_once, _behind_its_tools),
     "failure_told": (
         _failure_told,
         _fails_silently,

@@ -167,6 +167,25 @@ def _error_forgets(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _a_stop_forgets(play: RunDraw) -> None:
+    """The third message is stopped or killed, and the fourth one begins a new conversation."""
+    for _ in range(2):
+        play.tell.message()
+        play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
+        play.tell.end()
+    play.tell.message()
+    call = play.tell.ask(1)
+    if play.draw(st.booleans()):
+        play.tell.kill()
+    else:
+        play.tell.abort()
+        play.tell.hangs_up(call)
+        play.tell.end("", ended="aborted", exit_code=130)
+    at = play.tell.message()
+    play.tell.reply(play.tell.ask(1, sees=(at,), replies=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _session_recovers(play: RunDraw) -> None:
     """Each message ends in a surfaced error, with or without a kill before."""
     if play.draw(st.booleans()):
@@ -281,6 +300,35 @@ def _never_stops(play: RunDraw) -> None:
     play.tell.end("", ended="aborted", exit_code=-9)
 
 
+def _added_by_two_places(play: RunDraw) -> None:
+    """The message is stored, and then added to what was loaded."""
+    number = play.tell.message()
+    play.tell.reply(play.tell.ask(1, doubled=[number], repeated=[number]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _stored_twice(play: RunDraw) -> None:
+    """Two places add the model's answer, or the message of the turn before."""
+    number = play.tell.message()
+    said = play.ask(1)
+    play.tell.reply(said, f"It is all done now {play.tell.nonce}")
+    play.tell.end()
+    play.tell.message()
+    of_its_user = play.draw(st.booleans())
+    asked = play.tell.ask(1, doubled=[number]) if of_its_user else play.tell.ask(1, echoed=[said])
+    play.tell.reply(asked, f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _answered_twice(play: RunDraw) -> None:
+    """The pieces of a stream, which was slow, are sent, and then the whole text."""
+    play.tell.message()
+    call, words = play.ask(1), f"It is all done now {play.tell.nonce}"
+    play.tell.fires("slow", call)  # else `truncation_noticed` knows from this turn that the agent shows replies whole
+    play.tell.reply(call, words)
+    play.tell.end(f"{words}{play.draw(st.sampled_from(['', ' ', chr(10)]))}{words}", appends=True)
+
+
 def _certificate_checked(play: RunDraw) -> None:
     """A request follows on a connection whose certificate is bad."""
     play.tell.message()
@@ -306,6 +354,9 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "no_spend_after_abort": (_no_spend_after_abort,),
     "no_work_after_abort": (_no_work_after_abort,),
     "session_recovers": (_session_recovers,),
+    "answered_once": (_answered_twice,),
+    "stop_forgets_nothing": (_a_stop_forgets,),
+    "stored_once": (_added_by_two_places, _stored_twice),
     "no_false_cause": (_false_cause,),
     "error_forgets_nothing": (_error_forgets,),
     "system_kept": (_system_lost,),

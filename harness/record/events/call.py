@@ -28,7 +28,7 @@ class ToolResult:
     prints: str = ""
     """The tool call whose output its text contains, if that is another one and its own output is missing."""
     signs: tuple[str, ...] | None = None
-    """What its text tells: failed, number, stopped, elsewhere, part, foreign, hollow, bare; None: not recorded."""
+    """What its text tells: those of `SIGNS`, foreign, hollow, bare, answered, success; None: not recorded."""
     prints_first: bool | None = None
     """Whether its text has what the command prints first; None if that is unknown."""
     names_arguments: bool | None = None
@@ -93,6 +93,8 @@ class RequestArrived(Event):
     """Turns whose markers the conversation contains."""
     turns_doubled: tuple[int, ...] = ()
     """Turns whose message stands in it twice, as two equal messages of the user."""
+    turns_repeated: tuple[int, ...] = ()
+    """Those of them whose two messages stand one right behind the other."""
     replies_seen: tuple[int, ...] | None = None
     """Calls whose reply's whole text stands in its messages; None if this was not recorded."""
     replies_begun: tuple[int, ...] | None = None

@@ -58,6 +58,8 @@ class TurnEnded(Event):
     """Whether the process printed this for a turn of another session too: a line counts for each of these turns."""
     log_on_stderr: bool = False
     """Whether the user reads only what the agent's protocol brings: stderr is its log."""
+    appends: bool = False
+    """Whether all that it says is added to what its user has read: messages of a chat, pieces over a protocol."""
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""
     usage: ToldUsage | None = None

@@ -26,8 +26,15 @@ AGENT = """
             offset, text = update["update_id"] + 1, update["message"]["text"]
             if text == "die":
                 sys.exit("I am gone")
+            drafts = []
             for part in [] if text == "be silent" else text.split():
-                call("sendMessage", chat_id=7, text=part)
+                id_, part = (drafts[-1]["message_id"], part[1:]) if part[0] in "=-" else (None, part)
+                if id_ is None:
+                    drafts.append(call("sendMessage", chat_id=7, text=part))
+                elif part:
+                    call("editMessageText", chat_id=7, message_id=id_, text=part)
+                else:
+                    call("deleteMessage", chat_id=7, message_id=id_)
                 time.sleep(0.05)
 """
 CHAT = {"start": ["{python}", "{here}/agent.py", "{chat_url}"], "quiet_s": 1.0}
@@ -57,6 +64,15 @@ async def test_all_that_is_sent_until_it_is_quiet_is_the_answer(talk: Any):
         again = await asyncio.wait_for(session.say("three", first=False), PATIENCE_S)
         assert (again.answer, session.started.pid) == ("three", pid)
         assert session.beside() is None
+        assert again.appends
+
+
+async def test_a_message_that_was_edited_counts_as_it_is_and_a_deleted_one_not_at_all(talk: Any):
+    """Bots show an answer while it comes: in one message, which they edit, or in a draft, which they take back."""
+    async with talk() as session:
+        edited = await asyncio.wait_for(session.say("one tw =two =three", first=True), PATIENCE_S)
+        deleted = await asyncio.wait_for(session.say("draft - whole", first=False), PATIENCE_S)
+        assert (edited.answer, deleted.answer) == ("one\nthree", "whole")
 
 
 async def test_a_silent_agents_turn_ends_at_the_deadline_and_the_agent_runs_on(talk: Any):

@@ -254,7 +254,8 @@ async def test_the_standard_error_of_an_agent_that_speaks_a_protocol_is_its_log(
 ):
     """A person at a prompt reads what the program prints there."""
     async with open_agent(spec_of(AGENT, **WAYS[way]), place) as session:
-        assert (await session.say("m1 hello", first=True)).log_on_stderr is log
+        outcome = await session.say("m1 hello", first=True)
+        assert (outcome.log_on_stderr, outcome.appends) == (log, way == "acp")
 
 
 async def test_a_permission_that_an_acp_agent_asks_for_is_given(spec_of: Callable[..., Any], place: Any):

@@ -34,10 +34,17 @@ def test_any_word_and_the_mark_of_an_error_are_enough():
 
 
 @pytest.mark.parametrize(
-    ("signs", "status"), [(("hollow",), "fail"), (("failed", "hollow"), "pass"), (("elsewhere",), "pass")]
+    ("signs", "status"),
+    [
+        (("hollow",), "fail"),
+        (("failed", "hollow"), "pass"),
+        (("elsewhere",), "pass"),
+        (("failed", "success"), "fail"),
+        (("success", "foreign"), "pass"),
+    ],
 )
-def test_an_empty_frame_is_no_word(signs: Sequence[str], status: str):
-    """As in `<task_result></task_result>`; an error beside it tells of the failure."""
+def test_an_empty_frame_is_no_word_and_a_success_is_a_lie(signs: Sequence[str], status: str):
+    """As in `<task_result></task_result>`; an error beside it tells of the failure. `status` is a word of both."""
     tell = HistoryBuilder()
     tell.message()
     (token,) = tell.reply(tell.ask(1), tools=[True], name="task")
@@ -69,3 +76,15 @@ def test_a_subagent_that_still_waits_when_its_parent_goes_on_has_not_failed():
     tell.stall(call)
     history = tell.end().seal()
     assert {check(name, history).status for name in ("subagent_failure_told", "failure_told")} == {"nothing"}
+
+
+def test_a_success_that_the_subagent_may_have_told_of_is_not_the_agents():
+    """Its words from before a tool may be what its parent gets."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="task")
+    tell.reply(tell.ask(1, side="subagent 1", background="subagent"), "The first part is completed.", tools=[True])
+    tell.refuse(tell.ask(2, side="subagent 1", background="subagent"), 529)
+    told = result(token, chars=40, printed=False, signs=("success",))
+    tell.reply(tell.ask(2, results=[told]), f"Done {tell.nonce}")
+    assert check("subagent_failure_told", tell.end().seal()).status == "pass"

@@ -32,6 +32,11 @@ from wedgehog.harness.services.beacon import wrapped
         ("(nothing)", {"part", "bare"}),
         ("task: 3\n<task_result>\n\n</task_result>", {"number", "part", "elsewhere", "hollow"}),
         ("The task is done. wqbcdn7e", set()),
+        ("Task completed successfully.", {"part", "success"}),
+        ('{"status": "completed"}', {"failed", "part", "bare", "success"}),
+        ("Task completed (no output)", {"part", "success"}),
+        ("Task completed with errors", {"failed"}),
+        ('{"success": false}', {"part"}),
         ("the subagent gave no answer", {"failed"}),
     ],
 )

@@ -65,6 +65,19 @@ async def test_what_is_sent_before_a_message_was_handed_over_is_no_answer_to_it(
     assert (rig.service.handed, rig.service.sent) == (number, ["Yes"])
 
 
+async def test_what_was_sent_is_known_by_its_id_and_can_be_edited_and_deleted(rig: Rig):
+    """An id that is not known, as of a message before, changes nothing."""
+    rig.service.put("Hello")
+    await rig.call("getUpdates")
+    first, second = [await rig.call("sendMessage", chat_id=7, text=text) for text in ("one", "two")]
+    edited = await rig.call("editMessageText", "data", chat_id=7, message_id=first["message_id"], text="ONE")
+    assert (edited["message_id"], edited["text"]) == (first["message_id"], "ONE")
+    await rig.call("deleteMessage", chat_id=7, message_id=second["message_id"])
+    for unknown in (1, "last", None):
+        assert await rig.call("deleteMessage", chat_id=7, message_id=unknown) is True
+    assert rig.service.sent == ["ONE"]
+
+
 async def test_other_methods_are_answered_and_not_recorded(rig: Rig):
     """Typing is no answer."""
     assert await rig.call("sendChatAction", chat_id=7, action="typing") is True
