@@ -83,7 +83,7 @@ def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[...,
     Those that die with their agent are no loss: none of these conversations remembers that they began.
     """
     agents = processes("waits", "ends them", "detaches", "leaves orphans")
-    assert ends(agents, ALONE, STOPPED, KILLED, "--jobs=4", "--level=strict") == {
+    assert ends(agents, ALONE, STOPPED, KILLED, "--jobs=4") == {
         (ALONE, "leaves-orphans"): ("subagent_returns",),
         (STOPPED, "leaves-orphans"): ("no_spend_after_abort",),
     }
