@@ -45,7 +45,9 @@ from wedgehog.harness.scenario.scenario_file import load_scenario
 
 def servers():
     import os, psutil
-    return os.getpid(), [it.pid for it in psutil.Process().children() if it.name().startswith("toxiproxy")]
+    # A worker that starts asks the program for its version first: that is no server.
+    found = psutil.Process().children()
+    return os.getpid(), [it.pid for it in found if it.name().startswith("toxiproxy") and "-port" in it.cmdline()]
 
 class Kills(NoProgress):
     def __init__(self):
