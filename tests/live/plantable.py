@@ -434,7 +434,8 @@ async def in_one_terminal(command: str) -> str:
         await shown(terminal)
         os.write(terminal, b"stty -echo\n")
         await shown(terminal)
-    os.write(TERMINALS[0], f"{command}\n".encode())
+    # As one command, so that one prompt follows all of its lines.
+    os.write(TERMINALS[0], f"{{ {command}\n}}\n".encode())
     return (await shown(TERMINALS[0])).replace("\r\n", "\n") or "(nothing new)"
 
 
