@@ -98,9 +98,9 @@ class BackendStream:
             piece, data = data[:room], data[room:]
             if self.link is not None:
                 await self.link.admit(self.conn, self.carried)
+            self._pass(piece)  # first: written bytes may cross the link before this process goes on
             self.writer.write(piece)
             self.carried += len(piece)
-            self._pass(piece)
             await self.writer.drain()
 
     async def _halt(self) -> None:
