@@ -15,9 +15,8 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
+from wedgehog.harness.scenario.fault_config import AGENT
 
-AGENT: Final = "agent"
-"""The link of faults on processes."""
 _WORD: Final = re.compile(r"(?<!\w)[^\W\d_]{3,}(?!\w)")
 """A word; no part of an id, which has digits."""
 

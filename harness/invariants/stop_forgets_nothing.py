@@ -1,15 +1,16 @@
 """A stop or a kill ends a turn, and not the conversation before it."""
 
 from collections.abc import Iterator
+from functools import partial
 
-from wedgehog.harness.invariants.error_forgets_nothing import answered_before, is_excused, started_again
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import disk_was_full, main_calls_of, over, requests
+from wedgehog.harness.invariants.sequels import Sequel, judge, sequels, started_again
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import SessionSaved
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.verdict import Verdict, fail
 from wedgehog.harness.record.views import Call, Turn
 
 
@@ -28,11 +29,9 @@ def stop_forgets_nothing(history: History) -> Iterator[Verdict]:
     Fix: Load the stored conversation also where the turn before has not ended well. A lock, or a mark of an open turn,
     that an earlier process left is no reason to begin anew. Write a session to a new file, and rename it then.
     """
-    for stopped in history.turns:
-        turn = next((it for it in history.turns if it.number > stopped.number and it.session == stopped.session), None)
-        answered = answered_before(history, stopped)
-        if turn is not None and answered is not None and _is_owed(history, stopped, answered):
-            yield from _judge(history, stopped, turn, answered)
+    for it in sequels(history):
+        if _is_owed(history, it.bad, it.answered):
+            yield from judge(history, it, partial(_forgotten, it))
 
 
 def _is_owed(history: History, stopped: Turn, answered: Turn) -> bool:
@@ -52,16 +51,11 @@ def _is_owed(history: History, stopped: Turn, answered: Turn) -> bool:
     return in_a_file or not started_again(history, stopped)
 
 
-def _judge(history: History, stopped: Turn, turn: Turn, answered: Turn) -> Iterator[Verdict]:
-    first = next((call for call in main_calls_of(turn) if call.paid), None)
-    if first is None or turn.number not in first.arrived.turns_seen:
-        return
-    if len(first.arrived.turns_seen) > 1 or first.arrived.replies_seen:
-        yield passed(because=f"{turn}: its first request carries something from before it")
-    elif not is_excused(history, (stopped, turn), answered, first):
-        how = "killed" if over(stopped) is stopped.killed else "stopped"
-        says = f"{stopped} was {how}, and request {first.number} carries nothing of what was said before it"
-        yield fail(says, (*_stop(stopped), *requests(_last_that_knew(stopped, answered)), *requests([first])))
+def _forgotten(it: Sequel, first: Call) -> Verdict:
+    stopped = it.bad
+    how = "killed" if over(stopped) is stopped.killed else "stopped"
+    says = f"{stopped} was {how}, and request {first.number} carries nothing of what was said before it"
+    return fail(says, (*_stop(stopped), *requests(_last_that_knew(stopped, it.answered)), *requests([first])))
 
 
 def _stop(stopped: Turn) -> tuple[Event, ...]:

@@ -1,0 +1,71 @@
+"""What follows a turn that ended badly: does the next message begin a new conversation without a word?"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from wedgehog.harness.invariants.history_kept import summarized
+from wedgehog.harness.invariants.scope import main_calls_of, refused_as_too_long_before
+from wedgehog.harness.record.events.run import AgentStarted
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, passed
+from wedgehog.harness.record.views import Call, Turn
+
+BEGINS_ANEW = re.compile(
+    r"\b(re-?set|new|fresh|clear(ed|ing)?|(re)?start(ed|ing)?|lost|damaged|corrupt(ed)?|forg[eo]t\w*|no longer"
+    r"|histor\w*|conversa\w*|from scratch|anew|discard\w*|dropped|trimmed|memor\w*)\b"
+    r"|[^\x00-\x7f\u2010-\u2027\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]",
+    re.IGNORECASE,
+)
+"""Words by which a user may read that the conversation begins anew; those of another language may say it too."""
+
+
+class Sequel(NamedTuple):
+    """Three turns of one session: an answered one, a later one that ended badly, and the next one after that."""
+
+    answered: Turn
+    bad: Turn
+    after: Turn
+
+
+def sequels(history: History) -> Iterator[Sequel]:
+    """Each turn with an answered one before it and a further one behind it; how it ended is for the caller to judge."""
+    for bad in history.turns:
+        after = next((it for it in history.turns if it.number > bad.number and it.session == bad.session), None)
+        answered = _answered_before(history, bad)
+        if after is not None and answered is not None:
+            yield Sequel(answered, bad, after)
+
+
+def judge(history: History, it: Sequel, forgotten: Callable[[Call], Verdict]) -> Iterator[Verdict]:
+    """Judge the first request after the bad turn; `forgotten` gets it if it carries nothing, without an excuse."""
+    first = next((call for call in main_calls_of(it.after) if call.paid), None)
+    if first is None or it.after.number not in first.arrived.turns_seen:
+        return
+    if len(first.arrived.turns_seen) > 1 or first.arrived.replies_seen:
+        yield passed(because=f"{it.after}: its first request carries something from before it")
+    elif not _is_excused(history, it, first):
+        yield forgotten(first)
+
+
+def started_again(history: History, failed: Turn) -> bool:
+    """Whether an agent that stays between its messages was started after this turn had begun."""
+    began_s = failed.stimulus.at_s if failed.stimulus is not None else 0.0
+    started = (it.began_s if it.began_s is not None else it.at_s for it in history.of(AgentStarted) if it.ready_s)
+    return any(at_s > began_s for at_s in started)
+
+
+def _answered_before(history: History, bad: Turn) -> Turn | None:
+    """The latest turn of its session that was answered before this one."""
+    before = [it for it in history.turns if it.number < bad.number and it.session == bad.session]
+    return next((it for it in reversed(before) if outcome_of(it, history).kind == "answered"), None)
+
+
+def _is_excused(history: History, it: Sequel, first: Call) -> bool:
+    """Whether a request may carry nothing: a full window, a summary, or words that say so."""
+    if refused_as_too_long_before(history, first) or summarized(history, it.answered, first):
+        return True
+    told = (turn.end for turn in (it.bad, it.after) if turn.end is not None)
+    shown = (f"{end.answer}\n{end.error}\n{end.stdout}\n{end.stderr}" for end in told)
+    return any(map(BEGINS_ANEW.search, shown))
