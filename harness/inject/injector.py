@@ -5,14 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from wedgehog.fake_llm.observer import Point
 from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.fake_llm.script.position import CallPosition
-from wedgehog.harness.faults.process_fault import HostFault
+from wedgehog.harness.faults.process_fault import ActorFault, HostFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
 from wedgehog.harness.inject.backends import BackendFaults
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.limited_reply import LimitKind
+from wedgehog.harness.inject.link_faults import LinkFaults
+from wedgehog.harness.inject.processes import ProcessFaults
 from wedgehog.harness.inject.reply_gate import ReplyGate
 from wedgehog.harness.inject.services import ServiceFaults
 from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener
@@ -38,7 +41,7 @@ BACKGROUND_PROOF_S = 1.0
 """The end of a turn waits at most this long for the proof of a fault on a background call."""
 
 
-class Injector(ReplyGate):
+class Injector(LinkFaults):
     """The faults of one run: services ask `tools`, `wedgehog-pipe` asks `pipes`, the turn player obeys the rest."""
 
     def __init__(
@@ -53,7 +56,9 @@ class Injector(ReplyGate):
         delivered: DeliveryListener = lambda call, cut: None,
     ) -> None:
         """Nothing is armed before the first turn. `links` may be empty: each is looked up when a fault is armed."""
-        super().__init__(plan, links, history, clock, messages, delivered, targets or Targets())
+        super().__init__(plan, links, history, clock, messages, delivered)
+        self.agent = ProcessFaults(self, targets or Targets())
+        self._gate = ReplyGate(self, self.agent)
         self.tools, self.pipes, self.backends = ServiceFaults(self), StdioFaults(self), BackendFaults(self)
         self.tokens = TokenFaults(self)
         self.demands, self.messages = self.agent.demands, self.agent.messages
@@ -139,6 +144,13 @@ class Injector(ReplyGate):
         """Whether an armed fault may be why no request arrives."""
         return any(_keeps_away(state) for turn in self._turns for state in self.of_turn(turn))
 
+    async def before_request(self, state: FaultState) -> None:
+        """Arm a fault on the next request, or do what happens to its host before it."""
+        if isinstance(state.planned.fault, ActorFault):
+            await self.agent.act(state)
+        else:
+            await super().before_request(state)
+
     async def _after(self, state: FaultState, *, settle: bool = False) -> None:
         """A time or a beacon sets it off; `settle`: what has just been written must arrive first."""
         if settle:
@@ -173,6 +185,14 @@ class Injector(ReplyGate):
         for state in self.of_call(call, ReplyFault, count=False):
             if state.planned.fault.name in names:
                 self.fired(state, "the fake provider changed the stream", call=call)
+
+    def refused(self, call: int) -> None:
+        """The provider's own validator refused this request: no fault hits its answer."""
+        self._gate.refused(call)
+
+    async def gate(self, point: Point) -> Sequence[int]:
+        """Hold a reply until its bytes may pass, with the faults that this call meets armed."""
+        return await self._gate.hold(point)
 
     def ended(self, call: int, paid: bool) -> None:
         """A reply has been written: make what must happen before the next request."""

@@ -1,7 +1,7 @@
 """The gate of the fake provider's replies: each is held at the bytes of its faults until these are armed or done."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from wedgehog.fake_llm.observer import ARRIVED, BEFORE_HEAD, Point
 from wedgehog.harness.faults.base import WireFault
@@ -9,30 +9,15 @@ from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.inject.processes import ProcessFaults
-from wedgehog.harness.inject.state import DeliveryListener
-from wedgehog.harness.inject.targets import Targets
-from wedgehog.harness.network.base import Link, NetworkError
-from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.history import History
-from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
+from wedgehog.harness.network.base import NetworkError
 
 
-class ReplyGate(LinkFaults):
+class ReplyGate:
     """Faults on links and processes at the place of a reply that their triggers name."""
 
-    def __init__(
-        self,
-        plan: FaultPlan,
-        links: Mapping[str, Link],
-        history: History,
-        clock: Clock,
-        messages: Sequence[PlannedFault],
-        delivered: DeliveryListener,
-        targets: Targets,
-    ) -> None:
+    def __init__(self, run: LinkFaults, agent: ProcessFaults) -> None:
         """No reply is held yet."""
-        super().__init__(plan, links, history, clock, messages, delivered)
-        self.agent = ProcessFaults(self, targets)
+        self._run, self._agent = run, agent
         self._held_at: dict[tuple[int, int], list[FaultState]] = {}
         """Faults by the call and the body byte at which its reply is held for them."""
         self._refused: set[int] = set()
@@ -42,7 +27,7 @@ class ReplyGate(LinkFaults):
         """The provider's own validator refused this request: no fault hits its answer."""
         self._refused.add(call)
 
-    async def gate(self, point: Point) -> Sequence[int]:
+    async def hold(self, point: Point) -> Sequence[int]:
         """Hold a reply until its bytes may pass, with the faults that this call meets armed."""
         stops: Sequence[int] = ()
         try:
@@ -54,35 +39,35 @@ class ReplyGate(LinkFaults):
                 await self._at_byte(point)
             # Last, because while this reply was held another one's limit may have been armed.
             carried = point.carried + (point.head + point.at if point.at >= 0 else 0)
-            await self.links["llm"].admit(point.conn.peer, carried)
-            self.written[point.call].goes_on(self.clock.now(), point)
+            await self._run.links["llm"].admit(point.conn.peer, carried)
+            self._run.written[point.call].goes_on(self._run.clock.now(), point)
         except NetworkError as wrong:
-            self.fail(wrong)
+            self._run.fail(wrong)
             await asyncio.Event().wait()
         return stops
 
     async def _at_byte(self, point: Point) -> None:
         for state in self._held_at.pop((point.call, point.at), ()):
             if isinstance(state.planned.fault, ActorFault):
-                await self.agent.at_byte(state, point.at)
+                await self._agent.at_byte(state, point.at)
             else:
                 await self._inject(state, point, point.at)
 
     async def _before_reply(self, point: Point) -> Sequence[int]:
         stops: list[int] = []
         if point.call in self._refused:
-            self.slowed(point.call)
+            self._run.slowed(point.call)
             return stops
-        for state in self.at_main_call(point.call):
+        for state in self._run.at_main_call(point.call):
             if state.due and not state.healed.is_set():
                 # A request that is faster than the refusal came on a connection that is about to close.
-                self.limit(point.call, state, 0)
+                self._run.limit(point.call, state, 0)
                 await state.healed.wait()
-        for state in self.next_requests(point.call, "request") if point.body > 0 else ():
+        for state in self._run.next_requests(point.call, "request") if point.body > 0 else ():
             # Armed while the last byte is held back, so that the agent cannot be faster than we are.
             stops.append(self._hold(state, point, point.body - 1))
-        for state in self.of_call(point.call, WireFault, conn=point.conn.id):
-            reply, byte = self.limited.get(point.call), state.at.byte_in(point)
+        for state in self._run.of_call(point.call, WireFault, conn=point.conn.id):
+            reply, byte = self._run.limited.get(point.call), state.at.byte_in(point)
             if reply is not None and reply.meant:
                 break
             if byte is None:
@@ -94,7 +79,7 @@ class ReplyGate(LinkFaults):
                 stops.append(self._hold(state, point, byte))
             else:
                 await self._inject(state, point, byte)
-        self.slowed(point.call)
+        self._run.slowed(point.call)
         return [*stops, *await self._on_arrival(point)]
 
     async def _on_arrival(self, point: Point) -> Sequence[int]:
@@ -103,11 +88,11 @@ class ReplyGate(LinkFaults):
         if point.call in self._refused | self._arrived:
             return stops
         self._arrived.add(point.call)
-        for state, byte in self.agent.at_reply(point):
+        for state, byte in self._agent.at_reply(point):
             if byte > BEFORE_HEAD:
                 stops.append(self._hold(state, point, byte))
             else:
-                await self.agent.at_byte(state, byte)
+                await self._agent.at_byte(state, byte)
         return stops
 
     def _hold(self, state: FaultState, point: Point, byte: int) -> int:
@@ -118,23 +103,16 @@ class ReplyGate(LinkFaults):
     async def _inject(self, state: FaultState, point: Point, byte: int) -> None:
         """The reply is held at the fault's byte, or before it, where that will do."""
         if pause_s := state.planned.pause_at(point, byte):
-            await self.unless_healed(state, pause_s)
+            await self._run.unless_healed(state, pause_s)
         if state.healed.is_set():
             return
         if state.at.in_request:
-            await self.before_request(state)
+            await self._run.before_request(state)
             return
         head, at = (0, 0) if byte == BEFORE_HEAD else (point.head, point.head + byte)
-        link = self.links[state.planned.link]
+        link = self._run.links[state.planned.link]
         held = Held(link, point.conn.peer, point.carried, "the fake provider held the reply", point.call, head)
-        if await self.inject(state, held, at) is not None:
+        if await self._run.inject(state, held, at) is not None:
             if state.planned.sticks_to == "connection":
                 state.conns.add(point.conn.id)
             state.sticky = state.planned.sticks_to == "link"
-
-    async def before_request(self, state: FaultState) -> None:
-        """Arm a fault on the next request, or do what happens to its host before it."""
-        if isinstance(state.planned.fault, ActorFault):
-            await self.agent.act(state)
-        else:
-            await super().before_request(state)
