@@ -167,7 +167,7 @@ def _says_stopped(signs: Sequence[str] | None) -> bool:
 
 
 def _was_stopped(history: History, found: BackgroundSubagent) -> bool:
-    """Whether its user stopped a turn while it worked, or the harness did. A crash of the agent is no stop."""
+    """Whether its user or the harness stopped a turn while it worked. A kill of the agent is no stop."""
     began = found.uses[0].reply.id
     stops = (stop for turn in history.turns if (stop := over(turn)) is not None)
     return any(began < stop.id <= found.end.id for stop in stops if not isinstance(stop, AgentKilled))

@@ -155,7 +155,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the agent offers its user no such answer to a request for permission": not _can_answer(scenario, control),
         "the spec does not say how its user chooses another model (models)": "models" in needs and spec.models is None,
         "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",
-        "its user may be there to answer a question of the model: only a command without a stdin has none": (
+        "a user may be there to answer the question of the model: only a command without a stdin runs without a user": (
             ASK_USER in scenario.tools_called and not _runs_alone(spec)
         ),
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,

@@ -68,7 +68,7 @@ class Turns:
         await self._play(message, self.messages.during(number))
 
     async def _pause(self, turn: int, seconds: float) -> None:
-        """The user waits before a message; in the middle, the session may be struck."""
+        """The user waits before a message; faults on an idle session strike in the middle of that time."""
         await self.player.clock.sleep(seconds / 2)
         await self.player.injector.while_idle(turn)
         await self.player.clock.sleep(seconds / 2)

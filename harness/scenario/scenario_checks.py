@@ -69,7 +69,7 @@ def _mistakes(scenario: ScenarioKeys, words: FaultConfig, beside: set[int]) -> I
         yield "there is only 1 turn" if turns == 1 else f"there are only {turns} turns", "at", "turn"
         return
     if words.at.session == "idle" and not scenario.turns[turn - 1].pause_s:
-        yield f"the session is not idle before turn {turn}: give that `pause_s: 4`", "at", "session"
+        yield f"the session is not idle before turn {turn}: give this turn `pause_s: 4`", "at", "session"
     for said, key in _unscripted(scenario, words.at):
         yield said, "at", key
     if words.sticks_to == "conversation" and words.at.on in ("main", "background", COMPACTION):

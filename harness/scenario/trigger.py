@@ -124,7 +124,8 @@ class SessionIdle(Trigger):
             return self.refuses.format(key=key), ("at", key)
         if isinstance(fault, ProcessFault) and fault.hits == "worker":
             return None
-        return "`session: idle` is for the process that the agent keeps for its model: write `whom: worker`", ("do",)
+        said = "`session: idle` strikes the worker, the process that asks the model for the agent: write `whom: worker`"
+        return said, ("do",)
 
 
 @dataclass(frozen=True, slots=True)

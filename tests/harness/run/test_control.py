@@ -540,7 +540,7 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         (PAGE, replace(SHOWN, fetches=True), {}, ""),
         (QUESTION, SHOWN, {}, "the agent advertises no tool ask_user"),
         (QUESTION, replace(SHOWN, questions=True), {}, ""),
-        (QUESTION, replace(SHOWN, questions=True), {"stdin": "open"}, "its user may be there to answer a question"),
+        (QUESTION, replace(SHOWN, questions=True), {"stdin": "open"}, "a user may be there to answer the question"),
     ],
 )
 def test_a_scenario_is_skipped_where_the_agent_lacks_what_it_is_about(

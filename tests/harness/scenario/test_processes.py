@@ -18,6 +18,7 @@ from wedgehog.harness.scenario.trigger import AfterStart, AtReply, AtTool
 
 HEAD = {"name": "s", "why": "because"}
 IDLE_KILL = {"kill": {"whom": "worker"}}
+STRIKES_IDLE = {"link": "agent", "at": {"turn": 2, "session": "idle"}, "do": IDLE_KILL}
 TURN = {"user": "Go.", "model": [{"text": "Done {nonce}"}]}
 
 
@@ -110,7 +111,7 @@ def test_a_fault_and_its_place_go_together(words: dict[str, Any], said: str):
         ([TURN, {**TURN, "during": {"turn": 4}}], [], "`during` names an earlier turn"),
         ([{**TURN, "during": {"phase": "connect"}}], [], "given at headers, body, middle, terminal or linger"),
         ([{**TURN, "during": {"turn": 1}}], [{"at": {"turn": 2}, "do": "abort"}], "cannot tell two turns apart"),
-        ([TURN], [{"link": "agent", "at": {"turn": 2, "session": "idle"}, "do": IDLE_KILL}], "give that `pause_s: 4`"),
+        ([TURN], [STRIKES_IDLE], "give this turn `pause_s: 4`"),
     ],
 )
 def test_a_message_is_given_during_an_earlier_turn(turns: Any, faults: Any, said: str):
