@@ -343,10 +343,10 @@ def test_an_answer_that_no_user_gave_is_red_at_level_strict(simulated: Found):
     assert _strict(simulated, ASKS, "asks-invents-an-answer") == ("pass", {"no_invented_answer"})
 
 
-def test_a_session_that_begins_again_without_a_failure_is_red_at_strict_where_the_spec_names_it(simulated: Found):
+def test_a_session_that_begins_again_without_a_failure_is_red_where_the_spec_names_it(simulated: Found):
     """Without a name no session is promised, and the scenario is skipped."""
     assert [_strict(simulated, GOES_ON, it) for it in ("none", "named")] == [("pass", set())] * 2
-    assert _strict(simulated, GOES_ON, "named-begins-again") == ("pass", {"history_kept"})
+    assert _safe(simulated, GOES_ON, "named-begins-again") == ("fail", {"session_remembers"})
     assert simulated[GOES_ON, "begins-again"].skipped == "the agent does not continue a session"
 
 

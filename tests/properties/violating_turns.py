@@ -167,6 +167,17 @@ def _error_forgets(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _a_session_forgets(play: RunDraw) -> None:
+    """Two messages are answered, and the third one begins a new conversation."""
+    for _ in range(2):
+        play.tell.message()
+        play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
+        play.tell.end()
+    at = play.tell.message()
+    play.tell.reply(play.tell.ask(1, sees=(at,), replies=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _a_stop_forgets(play: RunDraw) -> None:
     """The third message is stopped or killed, and the fourth one begins a new conversation."""
     for _ in range(2):
@@ -355,6 +366,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "no_work_after_abort": (_no_work_after_abort,),
     "session_recovers": (_session_recovers,),
     "answered_once": (_answered_twice,),
+    "session_remembers": (_a_session_forgets,),
     "stop_forgets_nothing": (_a_stop_forgets,),
     "stored_once": (_added_by_two_places, _stored_twice),
     "no_false_cause": (_false_cause,),

@@ -1,0 +1,84 @@
+"""A session goes on with the next message, also where nothing has failed."""
+
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.run import AgentStarted
+from wedgehog.harness.record.events.turn import AgentKilled, SessionSaved
+from wedgehog.harness.testing import HistoryBuilder
+
+
+def _answered(*, resumes: bool = True, exit_code: int | None = 0, says: str = "") -> HistoryBuilder:
+    """The first message is answered."""
+    tell = HistoryBuilder(resumes=resumes)
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    return tell.end(*([f"{says} {tell.nonce}"] if says else []), exit_code=exit_code)
+
+
+def _next(tell: HistoryBuilder, **seen: Any) -> str:
+    number = tell.message()
+    tell.reply(tell.ask(1, **{"sees": (number,), "replies": (), **seen}), f"Done {tell.nonce}")
+    return check("session_remembers", tell.end().seal()).status
+
+
+@pytest.mark.parametrize(("seen", "status"), [({}, "fail"), ({"sees": (1, 2)}, "pass"), ({"replies": (1,)}, "pass")])
+def test_a_session_that_begins_anew_with_each_message_is_red(seen: dict[str, Any], status: str):
+    """Anything from before is enough: an agent may keep only what was said."""
+    assert _next(_answered(), **seen) == status
+
+
+def test_an_agent_that_promises_no_session_may_begin_anew_with_each_message():
+    """It is a program for one message, as many are."""
+    assert _next(_answered(resumes=False)) == "nothing"
+
+
+def test_an_agent_that_forgets_only_at_the_third_message_is_red():
+    """The second request shows that it keeps a conversation."""
+    tell = _answered(resumes=False)
+    assert _next(tell, sees=(1, 2)) == "nothing"
+    tell = _answered(resumes=False)
+    tell.message()
+    tell.reply(tell.ask(1, sees=(1, 2)), f"Done {tell.nonce}")
+    assert _next(tell.end()) == "fail"
+
+
+def test_what_a_process_kept_in_its_memory_may_go_with_it():
+    """An agent that stays is started again between two messages."""
+    again = AgentStarted(argv=("agent",), executable="/bin/agent", ready_s=0.5)
+    assert _next(_answered(exit_code=None)) == "fail"
+    assert _next(_answered(exit_code=None).wait(1).add(again)) == "nothing"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        AgentKilled(turn=1, signal="KILL", whom="worker", pids=(7,)),
+        SessionSaved(turn=1, path="session/1", sha256="", size=9, torn=True),
+    ],
+)
+def test_a_dead_worker_or_a_torn_file_is_a_reason(harm: Any):
+    """What the agent knew may be lost."""
+    assert _next(_answered().add(harm)) == "nothing"
+
+
+def test_an_agent_may_begin_anew_after_its_user_was_away_for_long():
+    """Some begin a new conversation each day, or after an hour."""
+    assert _next(_answered().wait(299)) == "fail"
+    assert _next(_answered().wait(301)) == "nothing"
+
+
+def test_an_agent_may_begin_anew_and_say_so():
+    """Its user knows that nothing is known."""
+    assert _next(_answered(says="Started a fresh conversation.")) == "nothing"
+
+
+def test_a_refused_message_may_be_left_out():
+    """What the provider did not accept is not sent again."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    tell.refuse(tell.ask(1), status=400)
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    assert _next(tell.end()) == "nothing"
