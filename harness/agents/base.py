@@ -248,6 +248,10 @@ class Session:
     def beside(self) -> "Session | None":
         """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
 
+    async def deliver_again(self, text: str) -> None:
+        """Give the running or last message once more with its id, as a front end does that got no reply in time."""
+        raise AgentError(f"{self._spec.path}: no front end delivers its messages")
+
     async def apart(
         self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
     ) -> "Session":

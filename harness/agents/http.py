@@ -7,6 +7,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 import aiohttp
 
@@ -146,6 +147,11 @@ class HttpSession(Session):
         twin._turn, twin._alone = None, False
         return twin
 
+    async def deliver_again(self, text: str) -> None:
+        """One more request. Its reply is for the front end, and no part of the turn."""
+        with suppress(aiohttp.ClientError, OSError):
+            await self._ask(self._http, text, _NO_TIMEOUT)
+
     async def apart(
         self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
     ) -> "HttpSession":
@@ -240,7 +246,7 @@ class HttpSession(Session):
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Send one request on its own connection. The HTTP client never repeats a POST."""
-        values = {**self._around.values, "message": text}
+        values = {**self._around.values, "message": text, "message_id": _id_of(text)}
         method = request.method if isinstance(request, HttpCall) else "POST"
         body, headers = expand_all(request.body, values), expand_all(request.headers, values)
         given: dict[str, Any] = {} if body is None else {"json": body}
@@ -318,6 +324,11 @@ class HttpSession(Session):
 
     def _output(self) -> tuple[str, str]:
         return self._owned.output() if self._owned is not None else ("", "")
+
+
+def _id_of(text: str) -> str:
+    """The id of a message: no two messages of a run have the same words."""
+    return str(uuid5(NAMESPACE_OID, text))
 
 
 async def _close(asking: asyncio.Task[Any]) -> None:

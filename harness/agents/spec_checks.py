@@ -13,6 +13,7 @@ from wedgehog.harness.scenario.readable import found_in, is_given
 _Problem = tuple[tuple[str | int, ...], str]
 _WITH_MESSAGE = ("command", "resume", "wake_up", "http", "lines")
 """The keys in which `{message}` has a value."""
+_WITH_MESSAGE_ID = (("http", "headers"), ("http", "body"))
 _BEFORE_A_MESSAGE = {("http", "start"), *(("lines", key) for key in LinesAgent.model_fields if key != "send")}
 """Keys below these that have none."""
 
@@ -185,6 +186,8 @@ def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:
             yield place, str(UnknownTemplateError(name))
         elif name == "message" and (place[0] not in _WITH_MESSAGE or place[:2] in _BEFORE_A_MESSAGE):
             yield place, "{message} has no value here, only in command, resume, wake_up, http requests and lines: send"
+        elif name == "message_id" and place[:2] not in _WITH_MESSAGE_ID:
+            yield place, "{message_id} has a value only in http: headers and http: body"
         elif name == "port" and not (spec.http and spec.http.start):
             yield place, "{port} is only for a service that we start (http: {start: …})"
 

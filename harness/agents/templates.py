@@ -13,6 +13,7 @@ NAMES: Mapping[str, str] = {
     "session_dir": "an empty folder for its sessions",
     "session": "the session's name, another one in each live run",
     "message": "the user's message",
+    "message_id": "the message's id, the same when a front end delivers it again",
     "model": "the model that its user chooses, one of `models`",
     "llm_url": "the model's address, without a path",
     "token_url": "the OAuth token endpoint, whose tokens the fake model accepts",

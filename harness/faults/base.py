@@ -28,6 +28,7 @@ Need = Literal[
     "stream",
     "wake_up",
     "second_message",
+    "redelivery",
     "sessions",
     "chat",
     "background",

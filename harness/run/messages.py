@@ -50,6 +50,8 @@ class UserMessage:
     """Whether it is the first message of its session."""
     chosen_model: ChosenModel | None = None
     """The model that its user chooses before it; None: the one that was chosen last."""
+    again_s: float | None = None
+    """Real seconds after which its front end delivers it again."""
 
     @property
     def words(self) -> str:
@@ -97,6 +99,7 @@ class RunMessages:
             turn.session,
             self.scenario.opens(number),
             turn.chosen_model,
+            None if turn.again_s is None else turn.again_s / self.time_scale,
         )
 
     def recovery(self, number: int, session: str) -> UserMessage:

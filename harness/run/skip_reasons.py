@@ -6,6 +6,7 @@ from typing import Any
 from wedgehog.fake_llm.other_form import FORMS
 from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_checks import template_names
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
@@ -161,6 +162,9 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable, chat)": "second_message" in needs
         and spec.kind in ("callable", "chat"),
+        "the spec names no id of a message ({message_id}), by which a service knows one that comes again": (
+            "redelivery" in needs and "message_id" not in template_names(spec)
+        ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
         "the agent has no worker: no program below its own process asks the model more than once": "worker" in needs

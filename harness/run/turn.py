@@ -25,6 +25,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.run.count_bounds import CountBounds, requests_of
 from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
 from wedgehog.harness.run.messages import UserMessage
+from wedgehog.harness.run.redelivery import delivered_again
 from wedgehog.harness.services.beacon import tokens_in
 
 TICK_S, VIRTUAL_TICK_S = 0.05, 1.0
@@ -122,11 +123,12 @@ class TurnPlayer:
             )
         )
         async with self._messages_during(during or {}) as give:
-            outcome = await self._outcome_of(message, give)
-            self.look()
-            if self.cpu is not None:
-                self.history.add(self.cpu.seen(message.number))
-            self.history.add(_ended(message.number, outcome))
+            async with delivered_again(self.session, self.history, self.clock, message, self._asks):
+                outcome = await self._outcome_of(message, give)
+                self.look()
+                if self.cpu is not None:
+                    self.history.add(self.cpu.seen(message.number))
+                self.history.add(_ended(message.number, outcome))
             if outcome.ended in ("aborted", "gave up"):
                 await self._watch_after_stop(message.number)
             self.positions.end(message.number)
@@ -304,11 +306,14 @@ class TurnPlayer:
                 return
             await self.clock.sleep(self.tick_s)
 
+    def _asks(self) -> bool:
+        return bool(self.injector.open_calls)
+
     def _busy(self, turn: int) -> bool:
         """Whether a call is open, or a tool of this turn still runs."""
         mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
         done = {event.token for event in mine if event.phase == "done"}
-        return bool(self.injector.open_calls) or any(event.token not in done for event in mine)
+        return self._asks() or any(event.token not in done for event in mine)
 
 
 def _ended(turn: int, outcome: Outcome) -> TurnEnded:

@@ -73,6 +73,7 @@ class Scenario(ScenarioKeys):
             "wake_up": any(turn.wake_up is not None for turn in self.turns),
             "permission": any(turn.permission != "allow" for turn in self.turns),
             "second_message": any(turn.during is not None and self._same(turn) for turn in self.turns),
+            "redelivery": any(turn.again_s is not None for turn in self.turns),
             "sessions": len(self.sessions) > 1,
             "models": any(turn.chosen_model is not None for turn in self.turns),
             "background_subagent": any(it.args.get("background") is True for it in self._subagents),

@@ -44,6 +44,8 @@ class TurnConfig(ConfigModel):
     """Said while an earlier turn is under way, when that trigger of it is met."""
     pause_s: NonNegativeFloat = 0
     """The user waits so long before the message, after the turn before it has ended."""
+    again_s: Annotated[float, Field(gt=0)] | None = None
+    """So long after the message its front end delivers it again, with the same id."""
     permission: Permission = "allow"
     """What the user answers to a request for permission to run a tool; `deny_once` denies only the first one."""
     chosen_model: ChosenModel | None = None
@@ -58,6 +60,8 @@ class TurnConfig(ConfigModel):
             return self
         if self.pause_s:
             raise BadValueError("a message during a turn comes at the moment of `during`", "pause_s")
+        if self.again_s is not None:
+            raise BadValueError("a message during a turn is delivered once", "again_s")
         if self.append is not None:
             raise BadValueError("a session can't be appended to in the middle of a turn", "append")
         if self.during.phase in ("connect", "request"):

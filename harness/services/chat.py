@@ -140,7 +140,8 @@ class ChatService:
             self.asked("poll", text)
             if number > self.handed:
                 self.handed, self._sent = number, {}
-        return [{"update_id": number, "message": _message(text)} for number, text in self._waiting.items()]
+        waiting = self._waiting.items()
+        return [{"update_id": number, "message": _message(text, id_=number)} for number, text in waiting]
 
     async def _respond(
         self, request: web.BaseRequest, operation: ChatOperation, reply: Mapping[str, Any]

@@ -15,11 +15,19 @@ def service(url: str, folder: str) -> web.Application:
     alone = asyncio.Lock()
     busy: list[str] = []
     """The messages that are being answered."""
+    known: dict[str, asyncio.Future[str]] = {}
+    """The answers by the ids of their messages."""
     dropped: set[str] = set()
     """Messages that were waiting when a turn failed."""
 
     async def answer(request: web.Request) -> web.Response:
-        text = (await request.json())["text"]
+        asked = await request.json()
+        text, id_ = asked["text"], asked.get("id", "")
+        if id_ in known and "joins" in plantable.BUGS:
+            return web.json_response({"answer": await known[id_]})
+        if id_ in known and "forgets-ids" not in plantable.BUGS:
+            return web.json_response({"status": "known"}, status=202)
+        known[id_] = asyncio.get_running_loop().create_future()
         if busy and "stays-busy" in plantable.BUGS:
             return web.json_response({"error": "Error: the session is busy"}, status=409)
         busy.append(text)
@@ -28,6 +36,7 @@ def service(url: str, folder: str) -> web.Application:
                 if text in dropped:
                     return web.json_response({"answer": ""})
                 said = await plantable.turn(url, folder, "-", text)
+                known[id_].set_result(said)
                 busy.remove(text)
                 return web.json_response({"answer": said})
         except (plantable.FailedError, OSError, ValueError) as wrong:

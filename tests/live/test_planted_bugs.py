@@ -376,7 +376,7 @@ http:
   start: ["{{python}}", {agent}, "{bugs}", "{{llm_url}}", "{{session_dir}}", "{{port}}"]
   ready: /ready
   url: /message
-  body: {{text: "{{message}}"}}
+  body: {{text: "{{message}}", id: "{{message_id}}"}}
   answer: json:answer
   error: json:error
 recover_s: 0
@@ -403,6 +403,16 @@ def test_a_message_that_waits_for_a_turn_that_fails_must_not_be_lost(wedgehog: A
     assert found == {
         (waits, "hasty-tries-twice-service"): "",
         (waits, "hasty-tries-twice-drops-what-waits-service"): "error_surfaced",
+    }
+
+
+def test_a_message_that_comes_again_with_its_id_must_not_be_done_again(wedgehog: Any, tmp_path: Path):
+    """While its command runs, and after its answer. A service may also give both the same answer."""
+    again = ("message-comes-twice", "message-comes-twice-while-busy")
+    assert _served(wedgehog, tmp_path, again, ("none", "joins", "forgets-ids")) == {
+        **{(it, f"{sound}-service"): "" for it in again for sound in ("none", "joins")},
+        (again[0], "forgets-ids-service"): "handled_once;stored_once",
+        (again[1], "forgets-ids-service"): "handled_once;stored_once",
     }
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.events.run import BadCertificateShown
+from wedgehog.harness.record.events.turn import DeliveredAgain
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
 
@@ -164,6 +165,20 @@ def _error_forgets(play: RunDraw) -> None:
     play.tell.fails()
     at = play.tell.message()
     play.tell.reply(play.tell.ask(1, sees=(at,), replies=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _done_again(play: RunDraw) -> None:
+    """A message is delivered again, before or after its answer, and is answered again."""
+    turn = play.tell.message()
+    early = play.draw(st.booleans())
+    first = play.tell.ask(1)
+    if early:
+        play.tell.add(DeliveredAgain(turn=turn))
+    play.tell.reply(first, f"Done {play.tell.nonce}")
+    if not early:
+        play.tell.wait(2).add(DeliveredAgain(turn=turn))
+    play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
     play.tell.end()
 
 
@@ -366,6 +381,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "no_work_after_abort": (_no_work_after_abort,),
     "session_recovers": (_session_recovers,),
     "answered_once": (_answered_twice,),
+    "handled_once": (_done_again,),
     "session_remembers": (_a_session_forgets,),
     "stop_forgets_nothing": (_a_stop_forgets,),
     "stored_once": (_added_by_two_places, _stored_twice),

@@ -80,6 +80,12 @@ class PermissionAsked(Event):
     """turn.step.call of each tool call that the request names; empty if it names none that we know."""
 
 
+class DeliveredAgain(Event):
+    """The front end delivered the message of this turn a second time, with the same id."""
+
+    turn: int
+
+
 class AbortSent(Event):
     """The user aborted the turn."""
 

@@ -1,0 +1,53 @@
+"""A message that its front end delivers again, with the same id, is not worked on again."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import main_calls_of, requests
+from wedgehog.harness.record.events.turn import DeliveredAgain
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
+from wedgehog.harness.record.views import Call, Turn
+
+
+@invariant("handled_once")
+def handled_once(history: History) -> Iterator[Verdict]:
+    """A message that is delivered again, with the same id, causes no further step, no further answer and no command.
+
+    Webhooks, queues and front ends deliver a message again if no reply came in time: an agent that takes it for a new
+    one files two tickets and pays twice. Judged where the spec sends `{message_id}`. The second request may wait for
+    the same answer, be accepted or be refused. Not judged where a fault struck the turn, or the agent hung up on a
+    request, or asks for each step twice.
+
+    Fix: Store the ids of messages before you work on them, and accept one that is known without doing anything.
+    """
+    for again in history.of(DeliveredAgain):
+        turn = next((it for it in history.turns if it.number == again.turn), None)
+        if turn is None or not main_calls_of(turn):
+            continue
+        if any(not call.ok for call in main_calls_of(turn)):
+            yield nothing(f"{turn}: a request of it has failed, and may be sent again")
+        elif any(_asks_twice(it) for it in history.turns if it is not turn):
+            yield nothing(f"{turn}: the agent asks for a step twice in other turns too")
+        elif twice := _done_again(turn, again):
+            step = f"step {twice.arrived.step}"
+            says = f"{turn} was delivered again with the same id, and request {twice.number} did its {step} again"
+            yield fail(says, (again, *requests([_first_of(turn, twice), twice])))
+        else:
+            yield passed(because=f"{turn} was delivered twice, and each step was asked for once")
+
+
+def _done_again(turn: Turn, again: DeliveredAgain) -> Call | None:
+    """The first request after the second delivery whose step had been asked for before."""
+    calls = main_calls_of(turn)
+    return next((it for it in calls if it.arrived.id > again.id and _first_of(turn, it) is not it), None)
+
+
+def _first_of(turn: Turn, call: Call) -> Call:
+    """The first request of the same step."""
+    return next(it for it in main_calls_of(turn) if it.arrived.step == call.arrived.step)
+
+
+def _asks_twice(turn: Turn) -> bool:
+    """Whether it asks for a step again whose reply has come."""
+    return any((first := _first_of(turn, call)) is not call and first.ok for call in main_calls_of(turn))

@@ -1,0 +1,65 @@
+"""A message that comes again with its id is not worked on again."""
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.turn import DeliveredAgain
+from wedgehog.harness.testing import HistoryBuilder
+
+
+def _delivered(*, tries: int = 1, fails: bool = False) -> HistoryBuilder:
+    """A message is delivered again while its first step is under way."""
+    tell = HistoryBuilder()
+    turn = tell.message()
+    for _ in range(tries - 1):
+        tell.reply(tell.ask(1), "Wait.")
+    first = tell.ask(1)
+    tell.add(DeliveredAgain(turn=turn))
+    if fails:
+        tell.refuse(first, status=500)
+    else:
+        tell.reply(first, f"Done {tell.nonce}")
+    return tell
+
+
+def _status(tell: HistoryBuilder) -> str:
+    return check("handled_once", tell.end().seal()).status
+
+
+def test_a_step_that_is_asked_for_again_is_red():
+    """The model is paid again, and its calls run again."""
+    tell = _delivered()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    assert _status(tell) == "fail"
+
+
+def test_further_steps_of_the_same_work_are_no_second_work():
+    """The turn goes on as it would have without the second delivery."""
+    assert _status(_delivered()) == "pass"
+    tell = _delivered()
+    tell.reply(tell.ask(2), f"Done {tell.nonce}")
+    assert _status(tell) == "pass"
+
+
+def test_a_step_that_failed_may_be_tried_again():
+    """Which of the two deliveries caused the second try is not known."""
+    tell = _delivered(fails=True)
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    assert _status(tell) == "nothing"
+
+
+def test_an_agent_that_asks_for_each_step_twice_is_not_judged():
+    """It does so in a turn that was delivered once."""
+    tell = _delivered()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    tell.end().message()
+    for _ in range(2):
+        tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    assert _status(tell) == "nothing"
+
+
+def test_a_message_that_was_delivered_once_is_not_judged():
+    """Two tries of a step are for other invariants."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in range(2):
+        tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    assert _status(tell) == "nothing"
