@@ -10,8 +10,8 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.count_bounds import count_bounds
+from wedgehog.harness.run.deadline import Bounds
 from wedgehog.harness.run.recovery import recovery_calls
-from wedgehog.harness.run.turn import Bounds
 from wedgehog.harness.scenario.model import Scenario
 
 TURN_S = 120.0

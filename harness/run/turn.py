@@ -10,20 +10,18 @@ from wedgehog.harness.agents.base import AgentError, Outcome, Session
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.processes import ToRunner
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.call import ReplyEnded
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
     AbortSent,
-    DeadlineHit,
     GaveUp,
     PermissionAsked,
-    StartMissed,
     StimulusGiven,
     TurnEnded,
 )
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.count_bounds import CountBounds, requests_of
+from wedgehog.harness.run.count_bounds import requests_of
 from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
+from wedgehog.harness.run.deadline import LONGEST_STRETCH_S, Bounds, Deadline
 from wedgehog.harness.run.messages import UserMessage
 from wedgehog.harness.run.redelivery import delivered_again
 from wedgehog.harness.services.beacon import tokens_in
@@ -33,8 +31,6 @@ AFTER_STOP_S = 2.0
 """A request that starts later than this after an abort or give-up counts as spending (the stock bound)."""
 LATER_READING_S = 0.25
 """Waits for a processor that are read only after the request that they delayed."""
-LONGEST_STRETCH_S = 60.0
-"""The run's waits for processors stretch a bound by at most this."""
 TEXT_KEPT = 20_000
 LINE_KEPT = 2_000
 HANG_UP_ARRIVES_S = 0.002
@@ -48,18 +44,6 @@ async def _no_diagnosis(turn: int) -> None:
 
 class NetworkBrokeError(Exception):
     """The network failed during a turn: the run stops here."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """How long a turn may take, in real seconds, not stretched; and how many calls it may make."""
-
-    turn_s: float
-    start_s: float
-    start_up_s: float
-    exit_s: float = 0.0
-    """How long the agent takes to end after its answer, by the control run; `turn_deadline` judges it exactly."""
-    counts: CountBounds = field(default_factory=CountBounds)
 
 
 @dataclass(frozen=True)
@@ -207,6 +191,12 @@ class TurnPlayer:
                 with contextlib.suppress(asyncio.CancelledError, AgentError):
                     await saying
 
+    @property
+    def _deadline(self) -> Deadline:
+        return Deadline(
+            self.history, self.injector, self.positions, self.lag, self.clock, self.bounds, self.cpu, self.tick_s
+        )
+
     def _queues_behind_another(self) -> bool:
         """Whether the turn during which this one is given is of the same session, and still goes on."""
         return self.beside is not None and self.beside.at_work and self.beside.session.name == self.session.name
@@ -231,9 +221,9 @@ class TurnPlayer:
         if self.injector.broken.is_set():
             await self._end(saying, grace_s=0.5)
             raise NetworkBrokeError
-        if self._has_too_many(turn):
+        if self._deadline.has_too_many(turn):
             await self._end(saying)
-        elif self._overdue(turn, given_s):
+        elif self._deadline.is_over(turn, given_s, frozen_s=self.injector.frozen_s - self.frozen_before_s):
             await self.hung(turn)
             await self._end(saying)
 
@@ -247,46 +237,6 @@ class TurnPlayer:
             self.history.add(GaveUp(turn=turn, after_s=after_s))
             await self.session.give_up()
 
-    def _has_too_many(self, turn: int) -> bool:
-        """Whether it has more rounds or calls than its bounds allow; if so, that is recorded."""
-        now, first = self.clock.now(), next(requests_of(self.history, turn), None)
-        if first is None or now < self.injector.agent.dying_until_s:
-            return False
-        too_many = self.bounds.counts.exceeded(self.history, turn, self.positions.rounds(turn))
-        if too_many:
-            self.history.add(DeadlineHit(turn=turn, bound_s=now - first.at_s, too_many=too_many))
-        return bool(too_many)
-
-    def _overdue(self, turn: int, given_s: float) -> bool:
-        now, slack = self.clock.now(), 1.0 + self.lag.worst_s + self.injector.frozen_s - self.frozen_before_s
-        if now < self.injector.agent.dying_until_s:
-            return False
-        first = next((event.at_s for event in requests_of(self.history, turn)), None)
-        # Before the first request the agent waits for no reply of the harness.
-        waited_s = self._waited_s(given_s) if first is None else self._waited_s(first, with_harness=True)
-        slack += min(waited_s, LONGEST_STRETCH_S)
-        excess_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
-        if first is None and not self.injector.keeps_requests_away:
-            missed = now - given_s > self.bounds.start_s + slack
-            if missed:
-                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
-            return missed
-        start = first if first is not None else given_s + self.bounds.start_up_s
-        late_s = now - start - (self.bounds.turn_s + slack + self.tick_s)
-        if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
-            return False
-        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
-        return True
-
-    def _waited_s(self, since_s: float, *, with_harness: bool = False) -> float:
-        return self.cpu.waited_s(since_s, with_harness=with_harness) if self.cpu is not None else 0.0
-
-    def _answered(self, turn: int) -> bool:
-        """Whether its last call brought the final reply, so that only the agent's end is missing."""
-        mine = {event.call for event in requests_of(self.history, turn) if not event.background}
-        last = next((event for event in reversed(self.history.events) if getattr(event, "call", None) in mine), None)
-        return isinstance(last, ReplyEnded) and (last.how, last.stop) == ("complete", "end")
-
     async def _end(self, saying: "asyncio.Task[Outcome]", grace_s: float = 5.0) -> None:
         await self.session.end_turn(grace_s)
         await asyncio.wait({saying}, timeout=END_WITHIN_S)
@@ -298,7 +248,7 @@ class TurnPlayer:
         stopped_s = self.clock.now()
         while not self.injector.broken.is_set():
             waited = self.clock.now() - stopped_s
-            cpu_s = self._waited_s(stopped_s, with_harness=True)
+            cpu_s = self._deadline.waited_s(stopped_s, with_harness=True)
             late = AFTER_STOP_S + 1.0 + self.lag.worst_s + cpu_s
             longest_s = self.watch.longest_s + min(cpu_s, LONGEST_STRETCH_S)
             spent = any(event.at_s > stopped_s + late + LATER_READING_S for event in requests_of(self.history, turn))

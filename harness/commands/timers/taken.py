@@ -13,7 +13,7 @@ from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import OutcomeKind, outcome_of
 from wedgehog.harness.record.views import Call
-from wedgehog.harness.run.turn import LONGEST_STRETCH_S
+from wedgehog.harness.run.deadline import LONGEST_STRETCH_S
 from wedgehog.harness.scenario.document import read
 from wedgehog.harness.scenario.fault_config import FaultConfig
 

@@ -16,12 +16,11 @@ from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.count_bounds import CountBounds
 from wedgehog.harness.run.cpu_wait import LagMonitor
+from wedgehog.harness.run.deadline import LONGEST_STRETCH_S, Bounds
 from wedgehog.harness.run.messages import UserMessage
 from wedgehog.harness.run.turn import (
-    LONGEST_STRETCH_S,
     TEXT_KEPT,
     AfterStop,
-    Bounds,
     NetworkBrokeError,
     TurnPlayer,
     kept_text,

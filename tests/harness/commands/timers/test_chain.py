@@ -340,7 +340,7 @@ def test_stalls_without_an_end_and_pings_are_named():
 def test_every_probe_is_a_scenario_that_anybody_can_play(tmp_path: Path):
     """Checked as a user's own file is; the endless reply outlasts a turn, also one that a busy machine stretches."""
     from wedgehog.harness.campaign.selection import check_invariant
-    from wedgehog.harness.run.turn import LONGEST_STRETCH_S
+    from wedgehog.harness.run.deadline import LONGEST_STRETCH_S
     from wedgehog.harness.scenario.scenario_file import load_scenario
 
     def read(probe: Probe) -> object:
