@@ -4,15 +4,11 @@ The network decides how much of a reply was *delivered*: the recorder asks the i
 and writes the end of such a reply when that has been decided.
 """
 
-import contextlib
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from dataclasses import dataclass
 
 from wedgehog.fake_llm import observer as fact
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
+from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.reply_fault import end_the_body, leave_the_words
 from wedgehog.harness.inject.injector import Injector
@@ -21,26 +17,18 @@ from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.call import (
     CallUnscripted,
     HungUp,
-    OpenToolCall,
     ReplyEnded,
     ReplyEnding,
     ReplyStarted,
     RequestArrived,
     RequestRefused,
-    ToolResult,
 )
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.carried_results import CarriedResults
 from wedgehog.harness.run.notices import notices_in
 from wedgehog.harness.run.placing import Placing, SentReply
-from wedgehog.harness.run.result_signs import (
-    has_first,
-    is_silent,
-    names_arguments,
-    prints_first,
-    shells_words,
-    signs_in,
-)
+from wedgehog.harness.run.retry_after import retry_after_s
 
 UNREADABLE = Conversation("", "", False, ())
 HEADER_CHARS = 200
@@ -86,6 +74,7 @@ class Recorder:
         self._keep_body, self._look = keep_body, look
         self._calls: dict[int, _RecordedCall] = {}
         self._last_on: dict[int, _RecordedCall] = {}
+        self._carried = CarriedResults(placing)
         self._delegated = False
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
@@ -173,8 +162,8 @@ class Recorder:
                 messages=len(talk.messages),
                 system_chars=len(talk.system) if seen.conversation is not None else None,
                 tools=tuple(tool.name for tool in talk.tools),
-                results=self._results(read) + (() if place.background else self._results_in_text(read)),
-                open_calls=self._open_calls(talk),
+                results=self._carried.results(read) + (() if place.background else self._carried.in_text(read)),
+                open_calls=self._carried.open_calls(talk),
                 turns_seen=place.turns_seen,
                 turns_doubled=place.turns_doubled,
                 turns_repeated=place.turns_repeated,
@@ -189,44 +178,6 @@ class Recorder:
 
     def _notices(self, talk: Conversation) -> tuple[str, ...]:
         return notices_in(talk, self._placing.token_of_result)
-
-    def _results(self, talk: Conversation) -> tuple[ToolResult, ...]:
-        token_of = self._placing.token_of_result
-        calls = [it for said in talk.messages for it in said.tool_calls]
-        first = {it.id: prints_first(it.arguments) for it in calls}
-        silent = {it.id for it in calls if is_silent(it.arguments)}
-
-        def carried(it: ToolResultSeen) -> ToolResult:
-            token, outputs = token_of(it.call_id, it.traces), self._outputs(it.text)
-            printed = bool(outputs) or (it.call_id in silent and not it.is_error)
-            broken_off = "" if printed else shells_words(it.text)
-            prints = outputs[0] if token and outputs and token not in outputs else ""
-            size = len(it.text)
-            signs, begins = signs_in(it.text), has_first(it.text, first.get(it.call_id, ""))
-            return ToolResult(
-                it.call_id, size, it.is_error, token, printed, False, broken_off, prints, signs, begins,
-                names_arguments(it.text),
-            )  # fmt: skip
-
-        return tuple(carried(it) for said in talk.messages for it in said.tool_results)
-
-    def _open_calls(self, talk: Conversation) -> tuple[OpenToolCall, ...]:
-        answered = {it.call_id for said in talk.messages for it in said.tool_results}
-        calls = dict.fromkeys(it.id for said in talk.messages for it in said.tool_calls)
-        return tuple(OpenToolCall(id_, self._placing.token_of_result(id_, "")) for id_ in calls if id_ not in answered)
-
-    def _outputs(self, text: str) -> Sequence[str]:
-        """The tool calls whose output a result has; the id of a call in an error is none."""
-        return self._placing.tokens_in_text(replace(UNREADABLE, messages=(Message("tool", text),)))
-
-    def _results_in_text(self, talk: Conversation) -> tuple[ToolResult, ...]:
-        sent = {
-            self._placing.token_of_result(it.call_id, it.traces) for said in talk.messages for it in said.tool_results
-        }
-        printed = [token for token in self._placing.tokens_in_text(talk) if token not in sent]
-        silent = {*self._placing.answered_in_text(talk)} - {*sent, *printed}
-        told = ((token, token in printed) for token in (*printed, *sorted(silent)))
-        return tuple(ToolResult("", 0, token=token, printed=has, in_text=True) for token, has in told)
 
     def _refused(self, seen: fact.RefusalSent) -> None:
         if not seen.enforced:
@@ -335,16 +286,3 @@ def _headers_delivered(ended: fact.WriteEnded, cut: PartialDelivery | None) -> b
     if cut is not None:
         return cut.headers and ended.head_bytes > 0
     return True if ended.how == "complete" else None
-
-
-def retry_after_s(value: float | str | None, now: datetime) -> tuple[float | None, bool]:
-    """Retry-After in seconds from `now`, and whether it was a date. Unreadable values ask for nothing."""
-    if value is None:
-        return None, False
-    with contextlib.suppress(ValueError):
-        seconds = float(value)
-        return (seconds, False) if math.isfinite(seconds) else (None, False)
-    with contextlib.suppress(ValueError):
-        date = parsedate_to_datetime(str(value))
-        return ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds(), True
-    return None, False

@@ -29,7 +29,8 @@ from wedgehog.harness.record.events.call import (
 )
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.placing import SentReply
-from wedgehog.harness.run.recorder import Recorder, retry_after_s
+from wedgehog.harness.run.recorder import Recorder
+from wedgehog.harness.run.retry_after import retry_after_s
 from wedgehog.reports.calls import took_s
 
 CONN = fact.Conn(7, ("127.0.0.1", 4000))
