@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,7 +20,7 @@ from wedgehog.harness.record.files import read_object, write_whole
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement, read_judgement, write_judgement
 from wedgehog.harness.record.store import RunStore, read_run, run_folders
-from wedgehog.harness.record.verdict import Level
+from wedgehog.harness.record.verdict import Level, Reason
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.scenario.document import BadFileError
@@ -116,7 +117,7 @@ def judge_again(folder: Path, level: Level | None = None) -> Judgement:
 
 def _check_invariants(folder: Path, old: Judgement) -> None:
     """ValueError if an invariant of a plugin is missing now: without it a failed run could pass."""
-    lost = sorted({verdict.name for verdict in old.verdicts} - known().keys())
+    lost = sorted({verdict.name for verdict in old.verdicts} - known().keys() - set(get_args(Reason)))
     if lost:
         raise ValueError(f"{folder}: judged by {', '.join(lost)}, which is no stock invariant: name its --plugin")
 

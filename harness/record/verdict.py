@@ -13,6 +13,22 @@ Status = Literal["pass", "fail", "inconclusive", "error", "nothing"]
 Level = Literal["safe", "strict"]
 """`safe`: no lie, no waste, and it recovers. `strict`: also what a team wants of an agent that it ships."""
 
+Reason = Literal[
+    "faults",
+    "harm",
+    "harness",
+    "limit",
+    "messages",
+    "overload",
+    "permission",
+    "record",
+    "script",
+    "start",
+    "subagents",
+    "validator",
+]
+"""What makes a run count for nothing, beside its invariants."""
+
 NOTHING_TO_JUDGE = "nothing to judge"
 
 WORST_FIRST: tuple[Status, ...] = ("error", "fail", "inconclusive", "pass", "nothing")
@@ -58,6 +74,10 @@ class Verdict:
     def named(self, name: str) -> "Verdict":
         """The same verdict with the name of its invariant."""
         return replace(self, name=name)
+
+    def for_reason(self, reason: Reason) -> "Verdict":
+        """The same verdict, which is of no invariant, with the name of its reason."""
+        return replace(self, name=reason)
 
 
 def _ids(events: "Iterable[Event]") -> tuple[int, ...]:

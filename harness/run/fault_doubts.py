@@ -22,7 +22,7 @@ def fault_doubts(history: History, plan: FaultPlan, control: ControlFacts) -> It
     """An inconclusive verdict for each of these reasons."""
     for unproven in history.of(FaultUnproven):
         said = f"the {unproven.name} armed for call {unproven.call} left no proof that it fired"
-        yield inconclusive(said, [unproven]).named("faults")
+        yield inconclusive(said, [unproven]).for_reason("faults")
     yield from _unfired(history, plan)
     yield from _failed_before_faults(history, plan)
     if control.background:
@@ -35,7 +35,7 @@ def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
     for index, planned in enumerate(plan.faults):
         waits = isinstance(planned.fault, ReplyFault) and planned.fault.may_not_fire
         if index not in fired and not waits and planned.trigger.turn not in over:
-            yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").named("faults")
+            yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").for_reason("faults")
 
 
 def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:
@@ -49,7 +49,7 @@ def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict
         if early and not turn.recovery and outcome.kind in ("surfaced", "stopped at its limit"):
             evidence = [event for event in (turn.end,) if event is not None]
             said = f"{turn} was not answered before any fault fired: {outcome.how}"
-            yield inconclusive(said, evidence).named("harm")
+            yield inconclusive(said, evidence).for_reason("harm")
 
 
 def _fails_by_script(call: Call) -> bool:
@@ -71,7 +71,7 @@ def _beside(history: History, plan: FaultPlan, control: ControlFacts) -> Iterato
         made = not control.background_later and fired.turn > 1 and not all(earlier)
         if sum(earlier) >= control.background_after and not made and calls and all(call.main for call in calls):
             said = f"the {fired.name} may have fired on a background call: the agent makes some, and none came"
-            yield inconclusive(said, [fired]).named("faults")
+            yield inconclusive(said, [fired]).for_reason("faults")
 
 
 def _why_not(history: History, planned: PlannedFault) -> str:

@@ -91,7 +91,7 @@ def _bounded(history: History, scenario: Scenario) -> Iterator[Verdict]:
 def _answered_late(history: History, verdicts: list[Verdict]) -> Iterator[Verdict]:
     """No pass where the agent gave up a call that the harness had not begun to answer."""
     if worst(verdicts) in ("pass", "nothing") and (late := answered_late(history, history.calls)):
-        yield inconclusive(late, (), overload=True).named("overload")
+        yield inconclusive(late, (), overload=True).for_reason("overload")
 
 
 def _remarks(history: History, agent: AgentSpec, verdicts: list[Verdict], uncounted: list[Verdict]) -> tuple[str, ...]:
@@ -182,29 +182,29 @@ def _whole(number: float) -> float:
 def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterator[Verdict]:
     """Reasons outside of the invariants why a run does not count."""
     if history.missing is not None:
-        yield error(f"event {history.missing} is missing from the record").named("record")
+        yield error(f"event {history.missing} is missing from the record").for_reason("record")
     if not history.whole:
-        yield inconclusive("the record ends before the run does").named("record")
+        yield inconclusive("the record ends before the run does").for_reason("record")
         return
     for trouble in history.of(Trouble):
-        yield error(trouble.what, [trouble]).named("harness")
+        yield error(trouble.what, [trouble]).for_reason("harness")
     for unscripted in history.of(CallUnscripted):
-        yield error(f"the script has no reply for a request: {unscripted.why}", [unscripted]).named("script")
+        yield error(f"the script has no reply for a request: {unscripted.why}", [unscripted]).for_reason("script")
     yield from _limited(history)
     for turn, missed in ((it, it.start_missed) for it in history.turns if it.start_missed is not None):
         said = f"no request arrived within {missed.bound_s:g} s after {turn} was given"
-        yield inconclusive(said, [missed]).named("start")
+        yield inconclusive(said, [missed]).for_reason("start")
     for refused in history.of(RequestRefused):
         if not refused.scripted and not refused.pairing and refused.message not in control.refusals:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
-            yield inconclusive(said, [refused]).named("validator")
+            yield inconclusive(said, [refused]).for_reason("validator")
     yield from fault_doubts(history, scenario.plan(history.run.time_scale), control)
     yield from _unsaid(history, scenario)
     yield from _unmet(history)
     yield from _unasked(history, scenario)
     if scenario.delegates and not any(call.arrived.side for call in history.calls):
         said = "no subagent asked the model, so what the scenario is about was not played"
-        yield inconclusive(said).named("subagents")
+        yield inconclusive(said).for_reason("subagents")
 
 
 def _limited(history: History) -> Iterator[Verdict]:
@@ -212,7 +212,7 @@ def _limited(history: History) -> Iterator[Verdict]:
     for turn in history.turns:
         cut = next((call for call in turn.main_calls if call.limited), None)
         if cut is not None and outcome_of(turn, history).kind in ("truncated", "hidden"):
-            yield error(f"{turn}: {cut.limited}, so its answer cannot be judged", cut.evidence).named("limit")
+            yield error(f"{turn}: {cut.limited}, so its answer cannot be judged", cut.evidence).for_reason("limit")
 
 
 def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
@@ -220,7 +220,7 @@ def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
     for number, turn in enumerate(scenario.turns, 1):
         if turn.during is not None and number not in given:
             said = f"message {number} was never given: its moment in turn {turn.during.turn} did not come"
-            yield inconclusive(said).named("messages")
+            yield inconclusive(said).for_reason("messages")
 
 
 def _unmet(history: History) -> Iterator[Verdict]:
@@ -238,7 +238,7 @@ def _unmet(history: History) -> Iterator[Verdict]:
             if late and left_s < usual_s:
                 said = f"{turn} did not meet {other}: that ended {left_s:.1f} s after its message"
                 why = f"and the agent needs {usual_s:.1f} s from a message to its request"
-                yield inconclusive(f"{said}, {why}", [turn.calls[0].arrived]).named("messages")
+                yield inconclusive(f"{said}, {why}", [turn.calls[0].arrived]).for_reason("messages")
 
 
 def _met(history: History, turn: Turn) -> tuple[Turn, ...]:
@@ -257,7 +257,7 @@ def _unasked(history: History, scenario: Scenario) -> Iterator[Verdict]:
     for number, turn in enumerate(scenario.turns, 1):
         if turn.permission != "allow" and number not in asked:
             said = f"in turn {number} the agent never asked for permission, so nothing was answered"
-            yield inconclusive(said).named("permission")
+            yield inconclusive(said).for_reason("permission")
 
 
 def _says(history: History, verdicts: list[Verdict]) -> str:

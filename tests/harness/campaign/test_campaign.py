@@ -289,6 +289,15 @@ async def test_a_run_is_not_judged_again_without_the_plugin_that_failed_it(entry
     assert read_run(folder).judgement == failed
 
 
+async def test_a_run_that_counts_for_nothing_is_judged_again(entry: Any, tmp_path: Path):
+    """Its reason is no invariant, and none of a plugin that would be missing."""
+    campaign, _ = await played(tmp_path / "runs", entry(faults=[{"at": {"byte": 10**6}, "do": "cut"}]))
+    (folder,) = run_folders(campaign.store.folder)
+    (before,) = campaign.judgements
+    assert [it.name for it in before.verdicts if it.status == "inconclusive"] == ["faults"]
+    assert judge_again(folder).verdicts == before.verdicts
+
+
 async def test_what_an_incident_expects_of_its_own_agent_is_not_expected_of_a_namesake(entry: Any, tmp_path: Path):
     """Neither when it is played nor when it is judged again."""
     given = entry(agent={"name": "buggy"}, expect={"buggy": {"fail": ["turn_answered"]}})
