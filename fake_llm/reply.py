@@ -79,7 +79,7 @@ class ToolCall:
 
     `id` is the id without the provider's prefix ("1x2" becomes `toolu_1x2`, `call_1x2`); empty: generated.
     `raw_args` is sent verbatim instead of `args`, even if it is not JSON. A streamed piece of the arguments comes every
-    `pace_ms`.
+    `pace_ms`. A shell's command that is `untraced` has no part that tells when it ran: it is the same each time.
     """
 
     name: str
@@ -87,6 +87,7 @@ class ToolCall:
     id: str = ""
     raw_args: str | None = None
     pace_ms: float = 0
+    untraced: bool = False
 
 
 Item: TypeAlias = Text | Thinking | ToolCall

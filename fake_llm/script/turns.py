@@ -185,7 +185,10 @@ class TurnScript:
             if tool is None:
                 raise UnscriptedError("the script calls a shell and the agent advertises none")
             name = tool.name
-            args = tool.arguments(self.beacon(str(args.get("command", "true")), token))
+            command = str(args.get("command", "true"))
+            # Where calls or results stand in texts, they are known by the traces alone.
+            plain = item.untraced and self.positions.in_text is None and not self.positions.results_as_words
+            args = tool.arguments(command if plain else self.beacon(command, token))
         elif item.name == SUBAGENT_TOOL:
             delegate = find_subagent(tools)
             if delegate is None:

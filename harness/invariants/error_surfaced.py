@@ -13,7 +13,9 @@ from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, passed
 def error_surfaced(history: History) -> Iterator[Verdict]:
     """A turn that is not answered ends in an error that its user can see; an exit code without a message is none.
 
-    `turn_deadline` judges silence until the deadline, `truncation_noticed` a cut reply shown as if whole.
+    `turn_deadline` judges silence until the deadline, `truncation_noticed` a cut reply shown as if whole. An agent that
+    stops at a limit of its own, while the model asks for one more tool, may say so in words of any kind. Only words
+    that claim that the work is done, such as "Task completed", and name no limit are red.
 
     Fix: End each failed turn with one line for the user that says what failed. Catch errors where the turn ends,
     not only around the request. If the agent does say it in words that are not recognized, add them to `errors:` in

@@ -8,7 +8,7 @@
    and no answer came: a tool round has been sent and one more was asked for, or the model refused, said nothing, or
    said these words
 5. `truncated`: part of a cut reply, shown as the answer (at least 12 characters of it, or all that came)
-6. `hidden`: no words, or other words in the place of an answer (a canned apology)
+6. `hidden`: no words, or other words in the place of an answer (a canned apology, or "Task completed" at a limit)
 
 A turn that its user stopped, also by denying a tool (`stopped by its user`), or that a kill ended (`killed`) needs
 neither answer nor error. A wake-up needs no answer.
@@ -18,6 +18,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from wedgehog.harness.record.claims import claims_success
 from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, short_end, uncoloured
 from wedgehog.harness.record.events.turn import AgentKilled, PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
@@ -48,6 +49,7 @@ _OF_A_FILTER = re.compile(
     re.IGNORECASE,
 )
 """Words with which an agent says that a filter has cut a reply; an error only where that has happened."""
+_SAID_INSTEAD = "in the place of an answer it said only"
 IF_ITS_ERROR = (
     "(no stock pattern knows these words as an error: if they name one, add a pattern to `errors:` in the spec)"
 )
@@ -218,6 +220,8 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     gone_wrong = lost or _failed(turn, made_good_by="tool")
     if words and is_last_reply(turn, end.answer):
         return TurnOutcome("stopped at its limit", f"it ended with the model's words: {short(words)}")
+    if words and not gone_wrong and claims_success(turn, unusual(end.answer, history), history):
+        return TurnOutcome("hidden", f"the model asked for one more tool, and {_SAID_INSTEAD} {short_end(words)}")
     if words and not gone_wrong and (not history.run.carries_nonces or may_be_last_words(turn, end.answer)):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
@@ -246,7 +250,7 @@ def _said_only(words: str, gone_wrong: str) -> str:
     if not words:
         return "no answer and no word of an error"
     if not gone_wrong:
-        return f"no call failed, and in the place of an answer it said only {short_end(words)} {IF_ITS_ERROR}"
+        return f"no call failed, and {_SAID_INSTEAD} {short_end(words)} {IF_ITS_ERROR}"
     return f"after {gone_wrong} it said only {short_end(words)} {IF_ITS_ERROR}"
 
 

@@ -45,6 +45,7 @@ PLANTED = {
     "answer-cut-by-a-filter": ("no-stop-reason", {"truncation_noticed"}),
     "announces-a-step-for-ever": ("tells-it-forty-times-to-go-on", {"paid_call_bound", "retry_discipline"}),
     "endless-tool-calls": ("ends-silently-at-its-limit", {"error_surfaced"}),
+    "same-tool-call-for-ever": ("calls-a-loop-a-success", {"error_surfaced"}),
     "error-under-status-200": (
         "trusts-the-status,early-end-is-an-end,empty-is-an-answer",
         {"error_surfaced", "session_recovers"},

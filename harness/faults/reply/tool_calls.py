@@ -128,7 +128,8 @@ class EndlessTools(ReplyFault):
     """The answer is a tool call again: the scripted one, else the last one of the conversation.
 
     `distinct` makes each shell command differ by a comment with the step's number, so that a loop detector
-    finds no equal calls. Without any tool call to repeat the answer stays as it is.
+    finds no equal calls. Without it the commands are equal to the letter: they have no beacon, and print the same.
+    Without any tool call to repeat the answer stays as it is.
     """
 
     on_script: ClassVar[bool] = True
@@ -145,7 +146,8 @@ class EndlessTools(ReplyFault):
         if call is None:
             return answer
         args = _distinct(call.args, context.step) if self.distinct else call.args
-        return replace(answer, items=(replace(call, id="", args=args),), stop=None)
+        again = replace(call, id="", args=args, untraced=not self.distinct)
+        return replace(answer, items=(again,), stop=None)
 
 
 def _distinct(args: Mapping[str, Any], step: int) -> Mapping[str, Any]:

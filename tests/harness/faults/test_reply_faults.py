@@ -78,7 +78,7 @@ def test_slowness_grows_with_the_request():
 def test_endless_tools_repeat_the_scripted_call_and_tell_it_apart_by_the_step():
     """A new id each time, and a comment that changes nothing but the text."""
     assert harmed("endless_tools").items == (ToolCall("shell", {"command": "ls # 4"}),)
-    assert harmed({"endless_tools": False}).items == (ToolCall("shell", {"command": "ls"}),)
+    assert harmed({"endless_tools": False}).items == (ToolCall("shell", {"command": "ls"}, untraced=True),)
     listed = Reply((ToolCall("run", {"commands": ["cd /", "ls"]}),))
     assert harmed("endless_tools", listed).items[0].args == {"commands": ["cd /", "ls # 4"]}
     other = Reply((ToolCall("add", {"a": 1}),))

@@ -318,6 +318,53 @@ def test_a_limit_needs_a_round():
 
 
 @pytest.mark.parametrize(
+    "answer",
+    [
+        "Task completed with bash. No further action needed.",
+        "✓ All tasks are done!",
+        '{"status": "success", "output": ""}',
+        "The job has finished successfully.",
+    ],
+)
+def test_words_that_claim_success_at_a_limit_are_no_end_that_its_user_can_believe(answer: str):
+    """The model asked for one more tool, and the agent says that all is done."""
+    tell = HistoryBuilder()
+    tell.message()
+    _rounds(tell, 3)
+    outcome = _came_to(tell.end(answer).seal())
+    assert outcome.kind == "hidden" and outcome.how.startswith("the model asked for one more tool, and in the place")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I completed the tool steps but couldn't produce a final answer.",
+        "Reached the maximum of 10 steps. Two of three tasks are done.",
+        "Finished early: the same call was made four times.",
+        "I called bash four times in a row, and the work may not be completed.",
+        "Done for now: the budget is used up.",
+        "Ich habe alles erledigt.",
+        "It is empty.",
+    ],
+)
+def test_words_at_a_limit_that_tell_of_it_or_claim_nothing_are_believed(answer: str):
+    """Or are in another language."""
+    tell = HistoryBuilder()
+    tell.message()
+    _rounds(tell, 3)
+    assert _came_to(tell.end(answer).seal()).kind == "stopped at its limit"
+
+
+def test_a_success_that_the_model_itself_has_claimed_is_its_own():
+    """Beside its last call; or the agent prints what the control run printed, such as the log of its tools."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.reply(tell.ask(2, results=[tell.runs(token)]), tools=[True], text="All the work is done, I only look.")
+    assert _came_to(tell.end("All the work is done").seal()).kind == "stopped at its limit"
+
+
+@pytest.mark.parametrize(
     ("damage", "what"),
     [
         ({"damaged": True}, "a damaged reply"),

@@ -12,6 +12,7 @@ from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall, UnscriptedError, Usage
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import Positions
+from wedgehog.fake_llm.script.results_in_text import ResultsInText
 from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.events.call import ToolCallOffered
@@ -176,6 +177,21 @@ def test_endless_tools_go_on_behind_the_last_line_of_the_script(play: Any):
     third = it.answer(3, talk(done="toolu_wbcdf1x2x1a1"))
     assert second.items[0].args == {"command": "ls # 2"} and second.items[0].id == "wbcdf1x2x1a1"
     assert third.items[0].args == {"command": "ls # 3"} and third.items[0].id == "wbcdf1x3x1a1"
+
+
+@pytest.mark.parametrize(
+    ("how", "equal"), [({}, True), ({"results_as_words": True}, False), ({"in_text": ResultsInText((), ())}, False)]
+)
+def test_the_same_call_again_is_equal_to_the_letter(play: Any, how: dict[str, Any], equal: bool):
+    """A guard that compares calls sees it; where calls or results are words, they are known by the beacon alone."""
+    it = play({"do": {"endless_tools": False}})
+    it.script.beacon = lambda command, token: wrapped(command, token, Path("/b"))
+    for name, value in how.items():
+        setattr(it.script.positions, name, value)
+    first, second = it.answer(1, talk()), it.answer(2, talk(done="toolu_wbcdf1x1x1a1"))
+    commands = {call.args["command"] for reply in (first, second) for call in reply.items}
+    assert (commands == {"ls"}) is equal
+    assert [call.id for call in second.items] == ["wbcdf1x2x1a1"]
 
 
 def test_a_script_that_ends_with_a_tool_call_has_some_last_words(play: Any):
