@@ -1,4 +1,4 @@
-"""What the messages of a request say of the work of subagents, so that a history knows it without the text."""
+"""What a request says of the work of subagents and of tools that fail, so that a history knows it without the text."""
 
 import hashlib
 import re
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.script.roles import names_subagent, names_wait
+from wedgehog.harness.record.tool_words import lines_of_missing_tools
 
 _SCANNED = 20_000
 """Characters at the beginning and at the end of a message in which notices are looked for."""
@@ -43,8 +44,18 @@ def _digests(conversation: Conversation, token_of: Callable[[str, str], str]) ->
             yield from (of + found for found in _passages(about))
 
 
+def tool_notices_in(conversation: Conversation) -> tuple[str, ...]:
+    """Digests of the lines of its system text, and of messages but the model's, that speak of tools that fail."""
+    texts = [conversation.system, *(said.text for said in conversation.messages if said.role != "assistant")]
+    return tuple(sorted({_digest(line) for text in texts for line in lines_of_missing_tools(text)}))
+
+
 def _passages(text: str) -> Iterator[str]:
     scanned = text if len(text) <= 2 * _SCANNED else f"{text[:_SCANNED]}\0{text[-_SCANNED:]}"
     passages = [found[0] for found in _NOTICE.finditer(scanned)]
     for passage in passages if scanned.isascii() else [*passages, scanned]:
-        yield hashlib.sha256(passage.encode(errors="surrogatepass")).hexdigest()[:12]
+        yield _digest(passage)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]

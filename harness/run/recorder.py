@@ -26,7 +26,7 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.carried_results import CarriedResults
-from wedgehog.harness.run.notices import notices_in
+from wedgehog.harness.run.notices import notices_in, tool_notices_in
 from wedgehog.harness.run.placing import Placing, SentReply
 from wedgehog.harness.run.retry_after import retry_after_s
 
@@ -68,14 +68,19 @@ class Recorder:
         injector: Injector,
         keep_body: Callable[[bytes], str],
         look: Callable[[], None] = lambda: None,
+        *,
+        has_tools: bool = False,
     ) -> None:
-        """`keep_body` stores a request's body and returns its hash; `look` records new beacons before each request."""
+        """`keep_body` stores a request's body and returns its hash; `look` records new beacons before each request.
+
+        `has_tools`: the scenario has tools of our host.
+        """
         self._history, self._clock, self._placing, self._injector = history, clock, placing, injector
         self._keep_body, self._look = keep_body, look
         self._calls: dict[int, _RecordedCall] = {}
         self._last_on: dict[int, _RecordedCall] = {}
         self._carried = CarriedResults(placing)
-        self._delegated = False
+        self._delegated, self._has_tools = False, has_tools
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
         """Ask the injector; what it lets pass is sent at once."""
@@ -155,6 +160,7 @@ class Recorder:
                 side=str(place.side or ""),
                 quotes=self._placing.quotes(talk),
                 notices=self._notices(talk) if self._delegated and not place.background else (),
+                tool_notices=tool_notices_in(talk) if self._has_tools and not place.background else None,
                 max_tokens=talk.max_tokens,
                 key=seen.key,
                 body_hash=self._keep_body(seen.body),

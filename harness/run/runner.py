@@ -187,7 +187,9 @@ class _Run:
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered, self.tokens)
         asks_below = control is None or "worker" in scenario.needs
         look = self._look_for_askers if asks_below and not self.simulated else self.beacons.look
-        self.recorder = Recorder(history, clock, self.replies, self.injector, store.keep_body, look)
+        self.recorder = Recorder(
+            history, clock, self.replies, self.injector, store.keep_body, look, has_tools=bool(scenario.tools)
+        )
         self.pipes = StdioServer(network, self.injector.pipes.resets, self.injector.pipes)
 
     async def play(self) -> ControlFacts | None:

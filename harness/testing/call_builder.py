@@ -78,6 +78,7 @@ class CallBuilder:
         echoed: Sequence[int] = (),
         begun: Sequence[int] | None = None,
         notices: Sequence[str] = (),
+        tool_notices: Sequence[str] | None = None,
     ) -> int:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
@@ -85,7 +86,8 @@ class CallBuilder:
         `doubled` are turns whose message it carries twice, `repeated` those of them where the second one stands right
         behind the first; `tools` are the tools that it offers, `system` the number of characters of its system text;
         `replies` are the calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries
-        twice, and `begun` those whose first words it carries. `notices` say of subagents that they have ended.
+        twice, and `begun` those whose first words it carries. `notices` say of subagents that they have ended,
+        `tool_notices` that tools failed (None: not recorded).
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -107,6 +109,7 @@ class CallBuilder:
                 side=side,
                 quotes=tuple(quotes),
                 notices=tuple(notices),
+                tool_notices=None if tool_notices is None else tuple(tool_notices),
                 key=key,
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
                 system_chars=system,

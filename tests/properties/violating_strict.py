@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tests.properties.valid_runs import RunDraw, Violation
 from tests.properties.violating_tools import begins_in_the_background
 from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import ToldUsage
 from wedgehog.harness.testing.history_builder import CUT_TEXT, result
 
@@ -182,6 +183,19 @@ def _subagent_end_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _missing_tools_told(play: RunDraw) -> None:
+    """A fault keeps the tool server away, and a turn without its tools says nothing of it."""
+    turn = play.tell.message()
+    play.tell.add(
+        FaultFired(fault=0, name="refuse", link="tool:mcp", turn=turn, step=0, attempt=0, call=None, proof="port")
+    )
+    play.tell.reply(play.tell.ask(1, tools=("bash",), tool_notices=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+    play.tell.message()
+    play.tell.reply(play.tell.ask(1, tools=("bash", "weather"), tool_notices=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _no_invented_answer(play: RunDraw) -> None:
     """The model asks its user, and the result is an answer that no user gave."""
     play.tell.message()
@@ -329,6 +343,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
     "subagent_end_told": (_subagent_end_told,),
+    "missing_tools_told": (_missing_tools_told,),
     "no_invented_answer": (_no_invented_answer,),
     "usage_told": (_usage_told,),
     "words_kept": (_words_before_a_call, _an_answer),

@@ -74,6 +74,8 @@ class RequestArrived(Event):
 
     That in the result of a delegating call has the token of the call before it: `1.1.1:…`.
     """
+    tool_notices: tuple[str, ...] | None = None
+    """Digests of what its system text and messages say of failures of tools; None if this was not recorded."""
     websocket: bool = False
     """Whether it came as a message of a WebSocket."""
     max_tokens: int | None = None
