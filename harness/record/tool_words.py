@@ -7,8 +7,8 @@ from typing import Final
 _WHAT: Final = re.compile(r"tool|server|mcp|connect|transport|plugin|extension|integration|https?:", re.IGNORECASE)
 _FAILS: Final = re.compile(
     r"fail|\berr\b|error|unavail|unreach|unable|could ?n[o']t|can ?n?[o']t|did not|missing|refus|denied|unauthori"
-    r"|\b401\b|not (?:be |been )?(?:avail|reach|connect|found|load|start)|timed? ?out|disconnect|offline|\bdown\b|closed"
-    r"|lost|skipp|disabl|without|no longer|dead|crash",
+    r"|\b401\b|not (?:be |been )?(?:avail|reach|connect|found|load|start)|timed? ?out|disconnect|offline|\bdown\b"
+    r"|closed|lost|skipp|disabl|without|no longer|dead|crash",
     re.IGNORECASE,
 )
 """The words are wide on purpose: an agent that says one of them is not blamed."""
