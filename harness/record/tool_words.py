@@ -6,9 +6,9 @@ from typing import Final
 
 _WHAT: Final = re.compile(r"tool|server|mcp|connect|transport|plugin|extension|integration|https?:", re.IGNORECASE)
 _FAILS: Final = re.compile(
-    r"fail|\berr\b|error|unavail|unreach|unable|could ?n[o']t|can ?n?[o']t|did not|missing|refus|denied|unauthori"
-    r"|\b401\b|not (?:be |been )?(?:avail|reach|connect|found|load|start)|timed? ?out|disconnect|offline|\bdown\b"
-    r"|closed|lost|skipp|disabl|without|no longer|dead|crash",
+    r"fail|\berr\b|error|warn|issue|problem|unavail|unreach|unable|could ?n[o']t|can ?n?[o']t|did not|missing|refus"
+    r"|denied|unauthori|\b401\b|not (?:be |been )?(?:avail|reach|connect|found|load|start)|timed? ?out|disconnect"
+    r"|offline|\bdown\b|closed|lost|skipp|disabl|without|no longer|dead|crash",
     re.IGNORECASE,
 )
 """The words are wide on purpose: an agent that says one of them is not blamed."""
