@@ -28,7 +28,7 @@ from wedgehog.harness.invariants.overload import counted
 from wedgehog.harness.invariants.scope import folded, together
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Level, Verdict, error
+from wedgehog.harness.record.verdict import Level, Reason, Verdict, error
 
 
 class InvariantError(ValueError):
@@ -88,6 +88,8 @@ def invariant(
     def register(run: CheckFunction) -> CheckFunction:
         if name in _REGISTRY:
             raise InvariantError(f"two invariants are called {name}")
+        if name in get_args(Reason):
+            raise InvariantError(f"no invariant may be called {name}: a run that counts for nothing has this reason")
         doc, _, fix = (inspect.getdoc(run) or "").partition(f"\n\n{FIX}")
         holds, says = doc.partition("\n")[0], " ".join(fix.split())
         takes, judges = _parameters(run, unscaled), _one_verdict(run)

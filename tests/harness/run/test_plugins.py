@@ -98,6 +98,7 @@ def test_named_twice_is_loaded_once(folder: Path):
         ("own.py", "raise SystemExit('no')", "plugin own.py, line 1: SystemExit: no"),
         ("own.py", FAULT.format(name="cut"), "plugin own.py, line 6: FaultError: two faults are called cut"),
         ("own.py", INVARIANT.format(name="turn_deadline", more=""), "two invariants are called turn_deadline"),
+        ("own.py", INVARIANT.format(name="faults", more=""), "no invariant may be called faults"),
         (
             "own.py",
             INVARIANT.format(name="x", more=", *, most: str = ''"),
