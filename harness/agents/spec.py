@@ -24,6 +24,12 @@ from wedgehog.harness.scenario.mistake import BadValuesError, Mistake
 from wedgehog.harness.scenario.readable import found_in
 
 
+def _names_a_user(place: tuple[str | int, ...]) -> bool:
+    """Whether the key at this place of a spec names a user, and no session."""
+    key = next((part.lower() for part in reversed(place) if isinstance(part, str)), "")
+    return "user" in key and not any(word in key for word in ("session", "conversation", "thread", "chat"))
+
+
 class AgentSpec(AgentKeys):
     """An agent spec. Seconds are real seconds, except under `timeouts`."""
 
@@ -40,9 +46,22 @@ class AgentSpec(AgentKeys):
 
     @property
     def says_it_resumes(self) -> bool:
-        """Whether its user names the session with each message, or has a command of its own for the next one."""
-        named = any(name == "session" for _, name in written_in([self.command, self._sent_over_http]))
-        return named or self.acp is not None or (self.resume is not None and self.resume != self.command)
+        """Whether its user names the session with each message, or has a command of its own for the next one.
+
+        A `user_id` names a user: some services only count by it, and remember nothing. A service that takes a list of
+        messages gets what was said before from its client.
+        """
+        named = any(
+            name == "session" and not _names_a_user(place)
+            for place, name in written_in([self.command, self._sent_over_http])
+        )
+        own_command = self.resume is not None and self.resume != self.command
+        return (named and not self._sends_a_list) or self.acp is not None or own_command
+
+    @property
+    def _sends_a_list(self) -> bool:
+        body = None if self.http is None else self.http.body
+        return any(name == "message" and any(isinstance(it, int) for it in place) for place, name in written_in(body))
 
     @property
     def _sent_over_http(self) -> object:

@@ -295,6 +295,12 @@ def test_a_template_of_no_timer_is_a_mistake(tmp_path: Path):
         ("command: [a, '{message}']\nresume: [a, --continue, '{message}']", True),
         ("command: [a, '{message}']\nenv: {TRACE: '{session}'}", False),
         ("http: {start: [a, '{port}'], url: /, body: {id: '{session}', text: '{message}'}, answer: json:a}", True),
+        (
+            "http: {start: [a, '{port}'], url: /, body: {user_id: '{session}', text: '{message}'}, answer: json:a}",
+            False,
+        ),
+        ("http: {start: [a, '{port}'], url: /, headers: {X-User: '{session}'}, body: '{message}'}", False),
+        ("http: {start: [a, '{port}'], url: /, body: {id: '{session}', messages: [{content: '{message}'}]}}", False),
         ("http: {start: [a, '{port}', '{session}'], url: /, body: {text: '{message}'}, answer: json:a}", False),
         ("acp: {start: [a]}", True),
         ("lines: {start: [a], done: x}", False),
