@@ -23,10 +23,12 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
 
     A reply with holes is not shown either: if the provider's stream was faulty and the turn is answered, the answer has
     every word of the final reply. Judged if the answer of a turn without such a fault shows that this agent prints
-    replies whole.
+    replies whole. Nor is the begin of a reply of more than 2,000 letters that came whole, without a mark that there is
+    more: a front end that cuts what is longer than it can show must say so, or send the rest too.
 
     Fix: Look how the reply ended. Without its last event, or with `max_tokens`, `length`, `content_filter`,
-    `refusal` or `SAFETY` as its stop reason, it is cut: try again, continue it, or tell the user.
+    `refusal` or `SAFETY` as its stop reason, it is cut: try again, continue it, or tell the user. Send what is too long
+    for one message in several.
     """
 
     for turn in history.turns:
@@ -34,7 +36,7 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
         outcome = outcome_of(turn, history)
         if lost := _lost_words(turn, history):
             yield fail(f"{turn}: its answer lacks words of the reply: {', '.join(lost[:5])}", ends(turn))
-        elif cut and outcome.kind == "truncated":
+        elif outcome.kind == "truncated":
             yield fail(f"{turn}: {outcome.how}", (*cut, *ends(turn)))
         elif cut and outcome.kind != "unfinished":
             long = any(len(plain(it.text_delivered)) >= CUT_TEXT_CHARS for it in cut)

@@ -3,6 +3,7 @@
 from wedgehog.harness.invariants.overload import stopped_too_late, too_late, unless_starved
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import short_time, together
+from wedgehog.harness.record.chat_refusals import refused_last
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import DeadlineHit, GaveUp, HangSeen, StartMissed
 from wedgehog.harness.record.history import History
@@ -131,6 +132,8 @@ def _never_stopped(history: History, turn: Turn, turn_s: float) -> Verdict:
 def _so_far(history: History, turn: Turn) -> str:
     if outcome_of(turn, history).kind == "answered":
         return "had answered, but did not end"
+    if refused := refused_last(turn, history):
+        return f"gave no answer and no error (the chat refused what it sent: {refused})"
     told = told_of(turn)
     words = f"the {told}" if told is not None else told_words(turn, history)
     return f"reported {words}, but neither answered nor gave up" if words else "gave no answer and no error"

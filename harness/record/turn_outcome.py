@@ -7,7 +7,8 @@
 4. `stopped at its limit`: other words. They are the whole last reply; or no call of the turn failed or was damaged,
    and no answer came: a tool round has been sent and one more was asked for, or the model refused, said nothing, or
    said these words
-5. `truncated`: part of a cut reply, shown as the answer (at least 12 characters of it, or all that came)
+5. `truncated`: part of a cut reply, shown as the answer (at least 12 characters of it, or all that came), or the begin
+   of a long one that came whole
 6. `hidden`: no words, or other words in the place of an answer (a canned apology, or "Task completed" at a limit)
 
 A turn that its user stopped, also by denying a tool (`stopped by its user`), or that a kill ended (`killed`) needs
@@ -22,7 +23,14 @@ from wedgehog.harness.record.claims import claims_success
 from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, short_end, uncoloured
 from wedgehog.harness.record.events.turn import AgentKilled, PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.shown_words import cut_part, is_last_reply, is_what_came, may_be_last_words, shows_cut
+from wedgehog.harness.record.shown_words import (
+    cut_part,
+    is_last_reply,
+    is_what_came,
+    may_be_last_words,
+    shows_cut,
+    shows_only_its_begin,
+)
 from wedgehog.harness.record.views import Call, Turn
 
 OutcomeKind = Literal[
@@ -212,10 +220,9 @@ def _error_place(turn: Turn, history: History) -> str:
 
 
 def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
-    failed = [call for call in turn.main_calls if not call.ok]
     words = end.answer.strip()
-    if words and (is_what_came(failed, end.answer) or any(shows_cut(call, turn, end.answer) for call in failed)):
-        return TurnOutcome("truncated", f"the answer is part of a cut reply: {short(cut_part(turn, failed, words))}")
+    if words and (part := _part_of_a_reply(turn, end.answer)):
+        return TurnOutcome("truncated", part)
     lost = _lost_its_worker(turn, history)
     gone_wrong = lost or _failed(turn, made_good_by="tool")
     if words and is_last_reply(turn, end.answer):
@@ -228,6 +235,15 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
         return TurnOutcome("stopped by its user", "a wake-up needs no answer")
     what = "the end of its worker" if lost else _gone_wrong(turn) if gone_wrong else ""
     return TurnOutcome("hidden", _said_only(words, what))
+
+
+def _part_of_a_reply(turn: Turn, answer: str) -> str:
+    """Of which reply the answer is only a part, in words; else empty."""
+    failed = [call for call in turn.main_calls if not call.ok]
+    if is_what_came(failed, answer) or any(shows_cut(call, turn, answer) for call in failed):
+        return f"the answer is part of a cut reply: {short(cut_part(turn, failed, answer.strip()))}"
+    begins = shows_only_its_begin(turn, answer)
+    return f"the model's reply goes on behind what is shown: {short_end(answer.strip())}" if begins else ""
 
 
 def _without_tools(turn: Turn, history: History, found: TurnOutcome) -> TurnOutcome:

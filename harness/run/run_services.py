@@ -6,7 +6,7 @@ import json
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
@@ -30,7 +30,7 @@ from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost
 from wedgehog.harness.stdio_proxy.launch import ARGV as PIPE_ARGV
 
 if TYPE_CHECKING:
-    from wedgehog.harness.services.chat import ChatService
+    from wedgehog.harness.services.chat import ChatNews, ChatService
 
 WEB = "tool:web"
 
@@ -223,7 +223,7 @@ class RunServices:
             self.failed(wrong)
             await asyncio.Event().wait()
 
-    def _chat_asked(self, what: Literal["poll", "send"], text: str) -> None:
+    def _chat_asked(self, what: "ChatNews", text: str) -> None:
         self._history.add_unless_sealed(ChatAsked(what=what, text=text))
 
     async def _chat_gate(self, what: str, conn: Address, written: int) -> None:

@@ -7,12 +7,15 @@ agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
 ```
 
 A message is delivered again until a later `offset` confirms it. The agent may change what it sent (`editMessageText`),
-and take it back (`deleteMessage`). Any other method returns `true`.
+and take it back (`deleteMessage`). As in the real one, a text is refused with 400 if it is empty or has more than 4,096
+characters; nobody gets it then. Any other method returns `true`.
 """
 
 import asyncio
 import contextlib
+import html
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from typing import Any, Literal, Self
@@ -23,11 +26,14 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock, first_of
 
+ChatNews = Literal["poll", "send", "refused"]
+"""What is told of: a message that the agent receives, one that it sends, one of its texts that is refused."""
 ChatOperation = Literal["poll", "send", "other"]
 """A poll that returns a message, a message from the agent, anything else."""
 ChatGate = Callable[[ChatOperation, Address, int], Awaitable[None]]
 """`await gate(operation, connection, bytes written on it)` before each response."""
 LONGEST_POLL_S = 50.0
+LONGEST_TEXT = 4096
 CHAT_ID = 7
 FIRST_ID = 100
 """Of the agent's own messages."""
@@ -52,14 +58,15 @@ class ChatService:
         clock: Clock,
         time_scale: float,
         *,
-        asked: Callable[[Literal["poll", "send"], str], None] = lambda what, text: None,
+        asked: Callable[[ChatNews, str], None] = lambda what, text: None,
         gate: ChatGate | None = None,
         left: Callable[[Address], None] = lambda conn: None,
         closes: bool = False,
     ) -> None:
         """Polls wait for their timeout divided by `time_scale`.
 
-        `asked` is called for each message that the agent receives or sends, `left` for each closed connection.
+        `asked` is called for each message that the agent receives or sends, and with the reason for each text that is
+        refused; `left` is called for each closed connection.
         With `closes` each response ends its connection, so that the next request uses a new one.
         """
         self._clock, self._scale = clock, time_scale
@@ -107,6 +114,9 @@ class ChatService:
         method, params = request.path.rpartition("/")[2].lower(), await _parameters(request)
         operation: ChatOperation = "other"
         result: Any = True
+        if why := _refusal(method, params):
+            self.asked("refused", why)
+            return await self._respond(request, operation, {"ok": False, "error_code": 400, "description": why})
         if method == "getupdates":
             self.polled.set()
             result = await self._updates(params)
@@ -146,7 +156,8 @@ class ChatService:
     async def _respond(
         self, request: web.BaseRequest, operation: ChatOperation, reply: Mapping[str, Any]
     ) -> web.StreamResponse:
-        response = web.Response(body=json.dumps(reply).encode(), content_type="application/json")
+        body = json.dumps(reply).encode()
+        response = web.Response(body=body, content_type="application/json", status=reply.get("error_code", 200))
         peer = request.transport.get_extra_info("peername")[:2] if request.transport else ("", 0)
         conn, written = self._written.setdefault(request.protocol, (peer, 0))
         if self.closes:
@@ -166,6 +177,23 @@ class ChatService:
         conn, _ = self._written.pop(handler, (None, 0))
         if conn is not None:
             self.left(conn)
+
+
+def _refusal(method: str, params: Mapping[str, Any]) -> str:
+    """Why a text is not sent, in the words of Telegram; else empty."""
+    if method not in ("sendmessage", "editmessagetext"):
+        return ""
+    text = _without_marks(str(params.get("text") or ""), str(params.get("parse_mode") or ""))
+    if not text.strip():
+        return "Bad Request: message text is empty"
+    return "Bad Request: message is too long" if len(text.encode("utf-16-le")) > 2 * LONGEST_TEXT else ""
+
+
+def _without_marks(text: str, parse_mode: str) -> str:
+    """The text without its markup, which does not count; of Markdown at least as much is left out as counts."""
+    if parse_mode.lower() == "html":
+        return html.unescape(re.sub(r"<[^>]*>", "", text))
+    return re.sub(r"\]\([^)]*\)|[*_`~|\\\[]", "", text) if parse_mode else text
 
 
 def _id(params: Mapping[str, Any]) -> int:

@@ -753,6 +753,7 @@ async def main(argv: Sequence[str]) -> int:
         HALF.clear()
         answer = await turn(url, folder, tool_url, message)
         shown = "" if "shows-as-it-comes" in BUGS else answer
+        shown = shown[:4000] if "shows-four-thousand-characters" in BUGS else shown
         print(json.dumps({"answer": answer, "usage": used()}) if "tells-usage" in BUGS else shown)
     except (FailedError, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as wrong:
         lock.unlink()

@@ -58,6 +58,7 @@ PLANTED = {
     "many-rounds-of-tools": ("keeps-the-last-nine", {"tool_call_pairing", "session_recovers"}),
     "thoughts-before-a-tool": ("says-it-twice", {"stored_once"}),
     "slow-but-alive": ("stores-its-answer-twice", {"stored_once"}),
+    "long-answer": ("shows-four-thousand-characters", {"truncation_noticed"}),
     "twenty-messages": ("its-system-text-is-the-oldest-message", {"system_kept"}),
     "error-in-stream-inside-a-tool-call": ("keeps-half-arguments", {"whole_call_runs"}),
     "abort-in-a-later-turn": ("an-old-lock-resets", {"stop_forgets_nothing"}),

@@ -6,9 +6,9 @@ from wedgehog.harness.record.events.base import Event
 
 
 class ChatAsked(Event):
-    """The agent fetched a message from the chat service (`poll`) or sent one (`send`)."""
+    """The agent fetched a message from the chat service (`poll`), sent one (`send`), or one was `refused`, and why."""
 
-    what: Literal["poll", "send"]
+    what: Literal["poll", "send", "refused"]
     text: str
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
@@ -175,3 +176,35 @@ def test_what_the_model_said_after_the_turn_is_no_part_of_its_answer():
         tell.end()
     tell.reply(tell.ask(2, turn=2), f"Something else was heard {tell.nonce}")
     assert check("truncation_noticed", tell.seal()).status == "nothing"
+
+
+LONG = " ".join(f"word{number}" for number in range(600))
+
+
+def _long(shown: str) -> Verdict:
+    """The agent shows a part of a long reply that came whole."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), f"{LONG} {tell.nonce}")
+    return check("truncation_noticed", tell.end(shown).seal())
+
+
+@pytest.mark.parametrize("size", [1500, 3000, len(LONG)])
+def test_the_begin_of_a_long_whole_reply_is_not_shown_as_all_of_it(size: int):
+    """As a front end does that takes 4,000 characters: its user cannot know that there is more."""
+    found = _long(LONG[:size])
+    assert found.status == "fail" and "goes on behind what is shown" in found.says
+
+
+@pytest.mark.parametrize(
+    "mark", [" ...", "… [1,400 more]", "\n(cut)", "\nThe answer is too long for this chat.", " (1/2)"]
+)
+def test_a_mark_behind_it_tells_that_there_is_more(mark: str):
+    """In any form."""
+    assert _long(LONG[:3000] + mark).status == "nothing"
+
+
+@pytest.mark.parametrize("shown", ["A summary of it.", LONG[2000:3000], "word0 word1 word2"])
+def test_other_words_are_no_begin_of_a_long_reply(shown: str):
+    """A screen that shows the last lines, for example."""
+    assert _long(shown).status == "nothing"

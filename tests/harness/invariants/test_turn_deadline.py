@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import SessionPlanted
+from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.testing import HistoryBuilder
@@ -315,3 +317,17 @@ def test_the_slowest_turn_is_said_in_milliseconds_and_without_what_it_leaves_out
     says = check("turn_deadline", tell.end().seal(), turn_s=10).says
     stated = re.fullmatch(r"the slowest turn that was not stopped took (\d+) ms without the 3\d\d ms that it .*", says)
     assert stated is not None and 50 <= int(stated[1]) <= 100
+
+
+@pytest.mark.parametrize(("what", "told"), [("refused", True), ("send", False)])
+def test_a_message_that_the_chat_did_not_take_is_told(what: Any, told: bool):
+    """Its agent may believe that it has answered."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1))
+    tell.add(ChatAsked(what="refused", text="message is too long"))
+    if what == "send":
+        tell.add(ChatAsked(what=what, text="Hello"))
+    tell.wait(122).deadline()
+    says = check("turn_deadline", tell.end("", ended="deadline", exit_code=-9).seal()).says
+    assert ("the chat refused what it sent: message is too long" in says) is told

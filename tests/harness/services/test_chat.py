@@ -78,6 +78,48 @@ async def test_what_was_sent_is_known_by_its_id_and_can_be_edited_and_deleted(ri
     assert rig.service.sent == ["ONE"]
 
 
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ({"text": ""}, "message text is empty"),
+        ({"text": " \n"}, "message text is empty"),
+        ({}, "message text is empty"),
+        ({"text": "x" * 4097}, "message is too long"),
+        ({"text": "🦔" * 2049}, "message is too long"),
+        ({"text": "<b></b>", "parse_mode": "HTML"}, "message text is empty"),
+    ],
+)
+@pytest.mark.parametrize("method", ["sendMessage", "editMessageText"])
+async def test_a_text_that_telegram_does_not_take_is_refused(rig: Rig, method: str, words: dict[str, str], why: str):
+    """Nobody gets it; the length counts in UTF-16."""
+    rig.service.put("Hello")
+    await rig.call("getUpdates")
+    sent = await rig.call("sendMessage", chat_id=7, text="one")
+    host, port = rig.service.address
+    url, body = f"http://{host}:{port}/botK/{method}", {"chat_id": 7, "message_id": sent["message_id"], **words}
+    async with rig.client.post(url, json=body) as reply:
+        told = await asyncio.wait_for(reply.json(), PATIENCE_S)
+        assert (reply.status, told) == (400, {"ok": False, "error_code": 400, "description": f"Bad Request: {why}"})
+    assert rig.service.sent == ["one"] and rig.heard[-1] == ("refused", f"Bad Request: {why}")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"text": "x" * 4096},
+        {"text": "🦔" * 2048},
+        {"text": "<b>" + "x" * 4000 + "&amp;" * 96 + "</b>", "parse_mode": "HTML"},
+        {"text": "*" + "x" * 4096 + "*", "parse_mode": "MarkdownV2"},
+    ],
+)
+async def test_the_longest_text_is_taken_and_its_markup_does_not_count(rig: Rig, words: dict[str, str]):
+    """As Telegram counts."""
+    rig.service.put("Hello")
+    await rig.call("getUpdates")
+    await rig.call("sendMessage", chat_id=7, **words)
+    assert rig.service.sent == [words["text"]]
+
+
 async def test_other_methods_are_answered_and_not_recorded(rig: Rig):
     """Typing is no answer."""
     assert await rig.call("sendChatAction", chat_id=7, action="typing") is True
