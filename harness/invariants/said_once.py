@@ -41,7 +41,8 @@ def _results_again(calls: Sequence[Call]) -> tuple[Call, str] | None:
         results = Counter(it.token for it in call.arrived.results if it.id and it.token in alone and not it.in_text)
         token = next((token for token, count in results.items() if count > 1), None)
         if token is not None:
-            return call, f"tool call {token}"
+            half = any(it.token == token and not it.whole for offered in replies for it in offered)
+            return call, f"tool call {token}" + (", of which a reply that broke off had brought a part" if half else "")
     return None
 
 

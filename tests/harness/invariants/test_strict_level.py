@@ -558,3 +558,17 @@ def test_a_tool_call_has_one_result(calls: int, status: str):
     verdict = check("said_once", tell.end().seal())
     assert verdict.status == status
     assert status == "pass" or verdict.says == "turn 1: request 2 carries two results of tool call 1.1.1"
+
+
+def test_a_call_of_a_reply_that_broke_off_has_no_result_beside_the_whole_one():
+    """The retry brings the call again; the half one must not stay in the conversation."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), "I clean up.", tools=[False])
+    token, *_ = tell.reply(tell.ask(1), "I clean up.", tools=[True])
+    told = [result(token, is_error=True, printed=False), tell.runs(token)]
+    tell.reply(tell.ask(2, results=told), f"Done {tell.nonce}")
+    verdict = check("said_once", tell.end().seal())
+    assert verdict.says == (
+        "turn 1: request 3 carries two results of tool call 1.1.1, of which a reply that broke off had brought a part"
+    )
