@@ -34,6 +34,7 @@ Need = Literal[
     "background",
     "thinking",
     "shown_thoughts",
+    "system_messages",
     "hosts",
     "http_tools",
     "tokens",

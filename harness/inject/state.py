@@ -101,8 +101,7 @@ class InjectorState:
             return False
         if not at.names(place):
             fault = state.planned.fault
-            later = at.on == "main" and not place.background and place.step >= at.step
-            return later and isinstance(fault, ReplyFault) and fault.repeats_on_later_steps
+            return isinstance(fault, ReplyFault) and fault.repeats_on_later_steps and at.precedes(place)
         state.matched += count
         fires = state.fires_at(state.matched)
         if fires and state.planned.sticks_to == "conversation" and place.side is not None:

@@ -38,6 +38,8 @@ class CountBounds:
         """What the turn has too many of, such as `27 paid calls of one step`; empty without any."""
         if rounds > self.rounds:
             return f"{rounds:,} rounds of tool calls"
+        if (below := _rounds_of_a_subagent(history, turn)) > max(self.rounds, CERTAIN * TOOL_ROUNDS):
+            return f"{below:,} rounds of tool calls of a subagent"
         if self.paid_calls is not None and (paid := _paid_in_one_step(history, turn)) > self.paid_calls:
             return f"{paid:,} paid calls of one step"
         if self.calls is not None and (calls := sum(1 for _ in requests_of(history, turn))) > self.calls:
@@ -49,6 +51,12 @@ class CountBounds:
 def requests_of(history: History, turn: int) -> Iterator[RequestArrived]:
     """The requests of a turn so far."""
     return (event for event in history.of(RequestArrived) if event.turn == turn)
+
+
+def _rounds_of_a_subagent(history: History, turn: int) -> int:
+    """The most rounds of one conversation beside the main one: each of them sends the results of the one before."""
+    later = {(event.side, event.step) for event in requests_of(history, turn) if event.side and event.step > 1}
+    return max(Counter(side for side, _ in later).values(), default=0)
 
 
 def _last_beside(history: History, turn: int) -> int:

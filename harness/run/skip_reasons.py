@@ -181,6 +181,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         f"no provider of {spec.wire} signs what its model thought": "thinking" in needs and spec.wire in NO_REASONING,
         f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs
         and spec.wire != "openai-chat",
+        f"the system text of {spec.wire} is no message": "system_messages" in needs
+        and spec.wire not in ("openai-chat", "ollama"),
         "the agent did not ask for JSON by a schema in its control run": "schema" in needs
         and not (control.shape is not None and control.shape.structured)
         and not (spec.finish is not None and spec.finish.writes_json),

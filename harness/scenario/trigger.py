@@ -149,6 +149,12 @@ class AtCall(Trigger):
             return place.background in COMPACTING
         return place.side is not None and place.side.name == self.on and place.step == self.step
 
+    def precedes(self, place: CallPosition) -> bool:
+        """Whether `on` names the conversation of a request at this place, and `step` this one or one before it."""
+        if self.on == "main":
+            return not place.background and place.step >= self.step
+        return place.side is not None and place.side.name == self.on and place.step >= self.step
+
 
 @dataclass(frozen=True, slots=True)
 class AtReply(AtCall):

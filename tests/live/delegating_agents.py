@@ -6,6 +6,7 @@ plan before each message and for a grade after each answer, also with its own to
 
 import asyncio
 import json
+from contextlib import nullcontext
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
@@ -130,7 +131,8 @@ class Agent:
     def __init__(self, wire, url, key, *, plans=False, in_turn=False, bug=""):
         self.wire, self.url, self.key, self.plans, self.bug = wire, url, key, plans, bug
         self.in_turn = in_turn
-        self.pool = asyncio.Semaphore(4 if bug == "a small pool" else 1000)
+        small = bug in ("a small pool", "holds its place")
+        self.pool = asyncio.Semaphore(4 if small else 1000)
         self.used, self.asked = 0, ""
 
     async def answer(self, message, folder):
@@ -172,7 +174,7 @@ class Agent:
             return
 
     async def run(self, talk, depth=0):
-        for _ in range(ROUNDS):
+        for _ in range(10**6 if depth and self.bug == "no limit below" else ROUNDS):
             if not depth and self.used > MOST_TOKENS and self.bug != "never compacts":
                 await self._shorter(talk)
             words, calls = await self._asked(talk, depth > 0)
@@ -211,7 +213,7 @@ class Agent:
 
     async def _ran(self, name, args, depth):
         if name == "bash" and isinstance(args.get("command"), str):
-            async with self.pool:
+            async with self.pool if self.bug == "a small pool" else nullcontext():
                 return await self._command(args["command"])
         if name == "task" and depth >= DEPTH and self.bug != "no depth":
             return "Error: do this part yourself, this is the deepest subagent", True
@@ -352,6 +354,16 @@ async def outlives(message, *, session_dir, llm_url, key):
 async def a_small_pool(message, *, session_dir, llm_url, key):
     """A subagent keeps one of four places while it waits for one for its command."""
     return await Agent(Anthropic, llm_url, key, bug="a small pool").answer(message, session_dir)
+
+
+async def holds_its_place(message, *, session_dir, llm_url, key):
+    """A subagent keeps one of four places for subagents while it waits for others."""
+    return await Agent(Anthropic, llm_url, key, bug="holds its place").answer(message, session_dir)
+
+
+async def no_limit_below(message, *, session_dir, llm_url, key):
+    """Only the parent's rounds of tools have a limit."""
+    return await Agent(Anthropic, llm_url, key, bug="no limit below").answer(message, session_dir)
 
 
 async def delegates_on(message, *, session_dir, llm_url, key):

@@ -33,7 +33,8 @@ class Agent:
             raise
         except ModelError:
             if self.mends:
-                self.said.append({"role": "assistant", "content": "(The turn failed.)"})
+                author = "system" if self.bug == "a second system text" else "assistant"
+                self.said.append({"role": author, "content": "(The turn failed.)"})
             elif self.bug != "two messages in a row":
                 del self.said[before:]
             raise
@@ -78,7 +79,8 @@ class Agent:
         raise ModelError("Error: the model gave no whole reply")
 
     async def _posted(self, last):
-        body = {"model": "gpt-5", "messages": self.said, "tools": [SHELL]}
+        told = {"role": "system", "content": "You run commands, and answer."}
+        body = {"model": "gpt-5", "messages": [told, *self.said], "tools": [SHELL]}
         timeout, head = aiohttp.ClientTimeout(total=LIMIT_S), {"authorization": f"Bearer {self.key}"}
         async with (
             aiohttp.ClientSession(timeout=timeout) as client,
@@ -125,4 +127,5 @@ a_call_without_a_name = _agent(mends=True, bug="a call without a name")
 an_empty_message = _agent(mends=True, bug="an empty message")
 two_messages_in_a_row = _agent(mends=False, bug="two messages in a row")
 thoughts_are_dropped = _agent(mends=True, bug="thoughts are dropped")
+a_second_system_text = _agent(mends=True, bug="a second system text")
 marks_in_a_name = _agent(mends=True, bug="marks in a name")

@@ -134,6 +134,25 @@ def test_subagents_of_subagents_come_to_an_end(played: Any):
     assert ends == {**dict.fromkeys(correct, ("pass",)), "delegates_on": ("side_call_bound", "turn_deadline")}
 
 
+def test_a_subagent_has_a_limit_of_rounds_of_its_own(played: Any):
+    """A limit of its parent's rounds does not end it."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "no_limit_below"], "subagent-calls-tools-for-ever", "endless-tool-calls")
+    ends = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
+    assert ends == {("subagent-calls-tools-for-ever", "no_limit_below"): ("tool_round_bound",)}
+
+
+def test_subagents_that_wait_for_their_own_must_not_hold_the_last_places(played: Any):
+    """Eight subagents without others come to an end with four places, one after the other."""
+    correct = ["readers", "planner", "specialists"]
+    names = ("subagents-start-subagents", "many-subagents-at-once")
+    found = played([*correct, "holds_its_place"], *names)
+    ends = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
+    assert ends == {("subagents-start-subagents", "holds_its_place"): ("turn_deadline",)}
+    _, _, history = found["subagents-start-subagents", "readers"]
+    assert len({event.side for event in history.of(RequestArrived) if event.turn == 1 and event.side}) == 24
+
+
 def test_a_stop_must_reach_the_subagent(played: Any):
     """One that goes on spends unseen."""
     correct = ["readers", "planner", "specialists"]

@@ -11,6 +11,7 @@ SOUND = ("mends", "takes_back")
 PLANTED = {
     "broken-arguments-are-refused": "broken_arguments",
     "empty-message-is-refused": "an_empty_message",
+    "one-system-text-only": "a_second_system_text",
     "roles-must-alternate": "two_messages_in_a_row",
     "thoughts-must-come-back": "thoughts_are_dropped",
     "tool-call-with-marks-in-its-name": "marks_in_a_name",

@@ -13,11 +13,12 @@ from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 REFUSED = 400
-Rule = Literal["roles", "arguments", "content", "names", "thoughts"]
+Rule = Literal["roles", "arguments", "content", "names", "thoughts", "system"]
 _NEEDS: Mapping[Rule, tuple[Need, ...]] = {
     "thoughts": ("shown_thoughts", "calls"),
     "arguments": ("calls",),
     "names": ("calls",),
+    "system": ("system_messages",),
 }
 _NAME = re.compile("[a-zA-Z0-9_-]+")
 _THOUGHT = Thinking("I think about it.")
@@ -32,8 +33,9 @@ class Demands(ReplyFault):
     message of the model has text or a tool call, as Mistral asks. `names`: each tool call in the history has a name
     of letters, digits, `_` and `-`, as OpenAI, Anthropic and Bedrock ask; only a gateway that sends such a call accepts
     another one. `thoughts`, on `openai-chat` only: each reply with a tool call has `reasoning_content`, which must
-    come back with the call, as DeepSeek, Kimi and Xiaomi ask. Nothing heals it. It need not fire: an agent that keeps
-    the rule is never refused.
+    come back with the call, as DeepSeek, Kimi and Xiaomi ask. `system`, where the system text is a message: only the
+    first message has it, as the chat templates of Qwen and Mistral, and MiniMax, ask. Nothing heals it. It need not
+    fire: an agent that keeps the rule is never refused.
     """
 
     rule: Rule
@@ -42,7 +44,7 @@ class Demands(ReplyFault):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Three rules are about tool calls; only on one wire thoughts come in a field that other providers lack."""
+        """Three rules are about tool calls; two are of wires with a field, or a message, that others lack."""
         return _NEEDS.get(self.rule, ())
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
@@ -64,6 +66,10 @@ def _with_thoughts(answer: Reply) -> Reply:
 def _repeats_a_role(messages: Sequence[Message]) -> bool:
     said = [message.role for message in messages if message.role != "system"]
     return any(one == next_one != "tool" for one, next_one in pairwise(said))
+
+
+def _has_a_later_system_text(messages: Sequence[Message]) -> bool:
+    return any(message.role == "system" for message in messages[1:])
 
 
 def _has_broken_arguments(messages: Sequence[Message]) -> bool:
@@ -92,6 +98,7 @@ def _says_nothing(messages: Sequence[Message]) -> bool:
 
 _RULES: dict[Rule, tuple[Callable[[Sequence[Message]], bool], str]] = {
     "roles": (_repeats_a_role, "Conversation roles must alternate user/assistant/user/assistant/..."),
+    "system": (_has_a_later_system_text, "System message must be at the beginning."),
     "arguments": (_has_broken_arguments, "Assistant tool call function.arguments must be a valid JSON object"),
     "content": (_says_nothing, "Assistant message must have either content or tool_calls, but not none."),
     "thoughts": (

@@ -25,6 +25,9 @@ def called(arguments: str, name: str = "bash") -> tuple[Message, Message]:
     [
         ("roles", (SYSTEM, USER, USER), (SYSTEM, SYSTEM, USER, MODEL, USER)),
         ("roles", (USER, MODEL, MODEL, USER), (USER, *called("{}"), *called("{}"), USER)),
+        ("system", (SYSTEM, USER, MODEL, SYSTEM, USER), (SYSTEM, USER, MODEL, USER)),
+        ("system", (SYSTEM, SYSTEM, USER), (USER, MODEL, USER)),
+        ("system", (USER, SYSTEM), (SYSTEM, USER, *called("{}"))),
         ("arguments", (USER, *called('{"command": "ec')), (USER, *called('{"command": "echo"}'))),
         ("arguments", (USER, *called("[1]")), (USER, MODEL, USER)),
         ("names", (USER, *called("{}", "")), (USER, *called("{}", "read_file-2"))),

@@ -41,10 +41,13 @@ class Rig:
     def fired(self) -> list[FaultFired]:
         return list(self.history.of(FaultFired))
 
-    def arrives(self, turn: int = 1, step: int = 1, attempt: int = 1, background: str = "", model: str = "m") -> int:
+    def arrives(
+        self, turn: int = 1, step: int = 1, attempt: int = 1, background: str = "", model: str = "m", side: Any = None
+    ) -> int:
         """A request for the model; its number."""
         self.calls += 1
-        self.injector.arrived(self.calls, CallPosition(turn, step, attempt, background), model)
+        background = background or (side.name if side is not None else "")
+        self.injector.arrived(self.calls, CallPosition(turn, step, attempt, background, side=side), model)
         return self.calls
 
     async def ask(self, call: int, at: int = -1, conn: int = 1, carried: int = 0, stream: bool = True) -> Any:

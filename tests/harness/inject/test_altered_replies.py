@@ -4,6 +4,7 @@ from typing import Any
 
 from wedgehog.fake_llm.reply import MIDDLE as HALF
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
+from wedgehog.fake_llm.script.side_conversations import SideConversation
 
 
 async def test_a_status_replaces_the_answer_and_has_fired_when_it_was_said(rig: Any):
@@ -57,6 +58,20 @@ async def test_endless_tools_go_on_in_every_later_step(rig: Any):
     said = [it.answer(it.arrives(step=step), script) for step in (1, 2, 3, 9)]
     assert [answer == script for answer in said] == [True, False, False, False]
     assert it.answer(it.arrives(turn=2), script) == script
+
+
+async def test_endless_tools_of_a_subagent_go_on_in_its_later_steps_only(rig: Any):
+    """Neither in another conversation beside the main one, nor in the main one."""
+    it = rig({"at": {"on": "subagent"}, "do": "endless_tools"})
+    await it.injector.before_turn(1)
+    script = Reply((ToolCall("shell", {"command": "ls"}),))
+    sides = (SideConversation("subagent", 1, 1), SideConversation("judge", 1, 1), None)
+    harmed = {
+        (str(side), step): it.answer(it.arrives(step=step, side=side), script) != script
+        for side in sides
+        for step in (1, 2, 9)
+    }
+    assert {place for place, is_harmed in harmed.items() if is_harmed} == {("subagent 1", step) for step in (1, 2, 9)}
 
 
 async def test_endless_tools_of_one_model_leave_the_others_alone(rig: Any):

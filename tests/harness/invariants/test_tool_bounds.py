@@ -31,6 +31,34 @@ def test_a_specs_limit_tightens_it(bound: int, status: str):
     assert check("tool_round_bound", _rounds(5), tool_rounds=bound).status == status
 
 
+def _rounds_of_subagents(*counts: int) -> History:
+    """Each subagent sends the results of so many rounds, and then answers."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="task")
+    for number, count in enumerate(counts, 1):
+        for step in range(1, count + 2):
+            tell.reply(tell.ask(step, side=f"subagent {number}"), "I look." if step <= count else "It is empty.")
+    tell.reply(tell.ask(2, results=[result(token)]), f"Done {tell.nonce}")
+    return tell.end().seal()
+
+
+@pytest.mark.parametrize(("counts", "status"), [((50, 50), "pass"), ((3, 51), "fail")])
+def test_a_subagent_may_have_fifty_rounds_too(counts: tuple[int, ...], status: str):
+    """Each of them, whatever its siblings had."""
+    verdict = check("tool_round_bound", _rounds_of_subagents(*counts))
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says == "subagent 2 of turn 1 had 51 rounds of tool calls, 50 allowed"
+        assert len(verdict.evidence) == 1, "the one too many"
+
+
+@pytest.mark.parametrize(("rounds", "bound", "status"), [(20, 5, "pass"), (70, 80, "pass"), (81, 80, "fail")])
+def test_only_a_higher_limit_is_one_of_subagents_too(rounds: int, bound: int, status: str):
+    """What a spec says of its turns need not be so of its subagents, which may do more than their parent."""
+    assert check("tool_round_bound", _rounds_of_subagents(rounds), tool_rounds=bound).status == status
+
+
 def _run_and_never_sent(rounds: int) -> HistoryBuilder:
     """The tools of the last round run, and the agent stops instead of asking with their results."""
     tell = HistoryBuilder()

@@ -62,6 +62,20 @@ def test_a_turn_that_is_stopped_for_its_paid_calls_violates_the_bound():
     assert (verdict.status, verdict.says) == ("fail", "step 1.1 was paid 27 times, 13 allowed")
 
 
+@pytest.mark.parametrize(("limits", "allowed"), [({}, 100), ({"tool_rounds": 20}, 100), ({"tool_rounds": STATED}, 160)])
+def test_a_turn_whose_subagent_calls_tools_for_ever_is_stopped(limits: dict[str, Any], allowed: int):
+    """Its rounds are counted, not its requests; a limit that a spec states for its turns does not bound it."""
+    tell, counts = HistoryBuilder(), _counts({}, limits)
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], name="task")
+    for step in range(1, allowed + 2):
+        tell.reply(tell.ask(step, side="subagent 1"), "I look.")
+    assert counts.exceeded(tell._history, 1, 0) == ""
+    tell.reply(tell.ask(allowed + 2, side="subagent 1"), "I look.")
+    too_many = f"{allowed + 1} rounds of tool calls of a subagent"
+    assert counts.exceeded(tell._history, 1, 0) == too_many
+
+
 @pytest.mark.parametrize("about", [{"background": "summary"}, {"side": "subagent 1"}])
 def test_a_turn_that_only_asks_beside_its_conversation_is_stopped(about: dict[str, str]):
     """In virtual time a loop without a pause has no end; a subagent's requests have bounds of their own."""
