@@ -12,6 +12,8 @@ from wedgehog.harness.record.views import Turn
 
 LEAST_CHARS = 12
 """Letters and digits of a text that no answer repeats by chance."""
+LONG_CHARS, STRETCH_CHARS = 1000, 100
+"""Those of a long reply, and of a stretch of it."""
 _BEGINS_AGAIN = re.compile(
     r"re-?try|\b(try|tries|trying|begin\w*|start\w*|ask\w*) (it )?(again|over|anew)|restart|from the (start|beginning)"
     r"|once more|attempt \d",
@@ -25,8 +27,10 @@ def output_once(history: History) -> Iterator[Verdict]:
     """No text of the model is shown twice in one answer.
 
     After a retry the user reads the half reply and then the whole one, or the same answer twice. Judged on answers: the
-    nonce of the turn, and the text that a broken reply had delivered. A program that streams cannot take back what it
-    printed: a line such as "[retrying]" between the two texts, or on its stderr, tells its user that they are one.
+    nonce of the turn, the text that a broken reply had delivered, and any hundred letters of a reply of more than a
+    thousand: a terminal keeps what has left its screen, and what is drawn anew from its begin stands there twice. A
+    program that streams cannot take back what it printed: a line such as "[retrying]" between the two texts, or on its
+    stderr, tells its user that they are one.
 
     Fix: When a retry begins, discard the text of the broken reply, or show the whole answer only when its stream
     has ended. If it is printed already, say that the reply begins again.
@@ -70,8 +74,16 @@ def _twice(turn: Turn, shown: str) -> str:
         return f"the same reply {shown.count(nonce)} times"
     whole = "".join([plain(call.ended.text_delivered) for call in turn.main_calls if call.ended and call.ok])
     broken = [plain(call.ended.text_delivered) for call in turn.main_calls if call.ended is not None and not call.ok]
-    again = any(_more_often(text, shown, whole) for text in broken)
-    return "the text of a broken reply, and then the same text again" if again else ""
+    if any(_more_often(text, shown, whole) for text in broken):
+        return "the text of a broken reply, and then the same text again"
+    return "a part of a long reply twice" if any(_drawn_anew(reply, shown, whole) for reply in replies) else ""
+
+
+def _drawn_anew(reply: str, shown: str, whole: str) -> bool:
+    """Whether an answer shows some stretch of a long reply more often than the replies say it."""
+    begins = range(0, len(reply) - STRETCH_CHARS + 1, STRETCH_CHARS) if len(reply) >= LONG_CHARS else ()
+    stretches = (reply[begin : begin + STRETCH_CHARS] for begin in begins)
+    return any(shown.count(text) > max(1, whole.count(text)) for text in stretches)
 
 
 def _more_often(broken: str, shown: str, whole: str) -> bool:

@@ -334,6 +334,18 @@ def test_words_of_a_retry_excuse_no_whole_reply_that_is_shown_twice():
     assert check("output_once", tell.seal()).status == "fail"
 
 
+@pytest.mark.parametrize(("shown", "status"), [("{0}\n{1}", "fail"), ("{1}", "pass"), ("word1 word2\n{1}", "pass")])
+def test_a_long_reply_that_is_drawn_anew_from_its_begin_is_shown_twice(shown: str, status: str):
+    """What has left the screen of a terminal stays above it. A few words before it may be a log."""
+    tell = HistoryBuilder()
+    tell.message()
+    words = [f"word{number}" for number in range(400)]
+    text = " ".join([*words, tell.nonce])
+    tell.reply(tell.ask(1), text)
+    tell.end(shown.format(" ".join(words[:60]), text))
+    assert check("output_once", tell.seal()).status == status
+
+
 def test_an_answer_with_two_replies_of_the_model_shows_each_once():
     """The second one tells what the model says to the end of a subagent; both have the word that marks the answer."""
     for shown, status in (("I have heard of it", "pass"), (HALF, "fail")):
