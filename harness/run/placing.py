@@ -1,5 +1,6 @@
 """What the recorder asks the script: the place of a request, and the reply that was sent to it."""
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,10 +67,19 @@ class SentReply:
                 wrapped=place < blocks and call.raw_args is not None and carries_all(call),
                 misfits=place < blocks and call.raw_args is not None and is_object(call.raw_args),
                 asks_user=names_question(call.name),
-                traced=token in COMMAND_BEGINS.findall(json.dumps(dict(call.args))),
+                traced=_is_traced(call, token),
+                digest="" if _is_traced(call, token) else _digest(call),
             )
             for (place, call), (token, name, whole) in zip(calls, self.offers, strict=False)
         )
+
+
+def _is_traced(call: ToolCall, token: str) -> bool:
+    return token in COMMAND_BEGINS.findall(json.dumps(dict(call.args)))
+
+
+def _digest(call: ToolCall) -> str:
+    return hashlib.sha256(json.dumps([call.name, dict(call.args)]).encode()).hexdigest()[:8]
 
 
 class Placing(Protocol):

@@ -170,6 +170,7 @@ class CallBuilder:
         headers: bool | None = None,
         traced: bool = False,
         misfits: bool = False,
+        digest: str = "",
         first_byte_s: float | None = None,
     ) -> tuple[str, ...]:
         """A reply is generated and delivered; `tools`: whether each call of `name` is whole. Returns their tokens."""
@@ -196,7 +197,15 @@ class CallBuilder:
                 headers_delivered=headers,
                 first_byte_s=first_byte_s,
                 tool_calls=tuple(
-                    ToolCallOffered(token, name, whole, misfits=misfits, traced=traced, asks_user=names_question(name))
+                    ToolCallOffered(
+                        token,
+                        name,
+                        whole,
+                        misfits=misfits,
+                        traced=traced,
+                        asks_user=names_question(name),
+                        digest=digest,
+                    )
                     for token, whole in zip(offered, tools, strict=True)
                 ),
             )

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from hypothesis import strategies as st
+
 from tests.properties.valid_runs import RunDraw, Violation
 from tests.properties.violating_tools import begins_in_the_background
 from wedgehog.harness.record.events.call import ToolResult
@@ -183,6 +185,16 @@ def _subagent_end_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _loop_noticed(play: RunDraw) -> None:
+    """The model makes one call again and again, with one result."""
+    play.tell.message()
+    results: list[ToolResult] = []
+    for step in range(1, play.draw(st.integers(12, 20))):
+        (token,) = play.tell.reply(play.tell.ask(step, results=results), tools=[True], digest="a")
+        results = [*results, result(token, chars=9)]
+    play.tell.fails()
+
+
 def _missing_tools_told(play: RunDraw) -> None:
     """A fault keeps the tool server away, and a turn without its tools says nothing of it."""
     turn = play.tell.message()
@@ -343,6 +355,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
     "subagent_end_told": (_subagent_end_told,),
+    "loop_noticed": (_loop_noticed,),
     "missing_tools_told": (_missing_tools_told,),
     "no_invented_answer": (_no_invented_answer,),
     "usage_told": (_usage_told,),

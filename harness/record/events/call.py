@@ -147,6 +147,8 @@ class ToolCallOffered:
     """Its command writes a line to our file when it starts, and one when it is done."""
     asks_user: bool = False
     """The tool's name says that it asks the user something."""
+    digest: str = ""
+    """Equal calls have an equal one; empty for one that is traced, since its command is never the same."""
 
 
 class ReplyEnded(Event):
