@@ -128,7 +128,7 @@ class Positions:
         conversation = self.read(conversation)
         turn = self._turn(conversation)
         own = _since_marker(conversation, self._markers.get(turn, ""))
-        results = self._results(turn, own, conversation)
+        results = self._results(turn, conversation)
         traces = self._traces(turn, conversation, bool(results), self._asks_to_compact(own))
         side = self._side(conversation, traces)
         if side is not None:
@@ -136,7 +136,7 @@ class Positions:
         background = self._background(conversation, own, traces)
         if background and self.under_way_with(turn) and not self.is_open(turn):
             turn, own = self.under_way_with(turn), ()  # It quotes an ended turn, and belongs to this one.
-            results = self._results(turn, own, conversation)
+            results = self._results(turn, conversation)
         shown = _round(own, results, renamed=not self._has_known(own))
         round_ = max(self._rounds.get(turn, 0), shown)
         if background:
@@ -248,9 +248,9 @@ class Positions:
         """The first message that holds the marker of a turn; else empty."""
         return next((text for text in said if self._markers[turn] in text), "")
 
-    def _results(self, turn: int, own: tuple[Message, ...], conversation: Conversation) -> list[str]:
-        """`turn.step.call` of the results of a turn that a request carries."""
-        results = [result for message in own for result in message.tool_results]
+    def _results(self, turn: int, conversation: Conversation) -> list[str]:
+        """`turn.step.call` of the results of a turn that a request carries, also before a reminder of its message."""
+        results = [result for message in conversation.messages for result in message.tool_results]
         tokens = [token for token in map(self.token_of, results) if token] + [*self.tokens_in_text(conversation)]
         tokens += self.answered_in_text(conversation)
         return [token for token in tokens if token.startswith(f"{turn}.")]

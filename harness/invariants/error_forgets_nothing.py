@@ -22,7 +22,7 @@ def error_forgets_nothing(history: History) -> Iterator[Verdict]:
     in one session, and the agent carried earlier turns before: in this run, or in its control run. A request that
     carries anything from before its own message is enough. Not judged where the provider did not accept what the turn
     said (400, 413, 422), or something was too long, after a kill, a stop or a restart, where a summary may have been
-    made, and where the agent says that it begins anew.
+    made, after a long turn (`session_remembers`), and where the agent says that it begins anew.
 
     Fix: Write the conversation to its file before a request, and leave that file alone when the request fails. Do not
     store an empty list of messages on the path of an error.

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from wedgehog.harness.invariants.history_kept import summarized
 from wedgehog.harness.invariants.scope import main_calls_of, refused_as_too_long_before
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -19,6 +20,10 @@ BEGINS_ANEW = re.compile(
     re.IGNORECASE,
 )
 """Words by which a user may read that the conversation begins anew; those of another language may say it too."""
+WINDOW_MESSAGES: Final = 5
+"""Agents send the last six messages, ten or more: the new one and these."""
+WINDOW_CHARS: Final = 2000
+"""Of what tools and the model said; agents of small models send the last thousand tokens, of which some are rules."""
 
 
 class Sequel(NamedTuple):
@@ -63,9 +68,27 @@ def _answered_before(history: History, bad: Turn) -> Turn | None:
 
 
 def _is_excused(history: History, it: Sequel, first: Call) -> bool:
-    """Whether a request may carry nothing: a full window, a summary, or words that say so."""
+    """Whether a request may carry nothing: a long turn, a full window, a summary, or words that say so."""
+    if _is_long(it.answered) or _is_long(it.bad):
+        return True
     if refused_as_too_long_before(history, first) or summarized(history, it.answered, first):
         return True
     told = (turn.end for turn in (it.bad, it.after) if turn.end is not None)
     shown = (f"{end.answer}\n{end.error}\n{end.stdout}\n{end.stderr}" for end in told)
     return any(map(BEGINS_ANEW.search, shown))
+
+
+def _is_long(turn: Turn) -> bool:
+    """Whether an agent that sends only the last messages, or so many tokens, may have to leave the whole turn out.
+
+    It cannot begin with a tool's result, so that nothing of the turn is left without its message.
+    """
+    calls = [call for call in main_calls_of(turn) if call.ok]
+    said = [call.ended.text_delivered for call in calls if call.ended is not None]
+    results = {it.token: it.chars for call in calls for it in call.arrived.results if _is_of(turn, it)}
+    messages = 1 + len(said) + len(results)
+    return messages > WINDOW_MESSAGES or sum(map(len, said)) + sum(results.values()) > WINDOW_CHARS
+
+
+def _is_of(turn: Turn, result: ToolResult) -> bool:
+    return result.token.startswith(f"{turn.number}.")

@@ -36,10 +36,12 @@ def session_remembers(history: History) -> Iterator[Verdict]:
     spec must promise a session: a `resume` of its own, `acp`, or `{session}` in `command` or `http`. A request that
     carries anything from before its own message is enough. Not judged where the provider did not accept what one of
     the two said (400, 413, 422), with a full disk, where a kill tore a session file, where the user was away for five
-    minutes or chose another model, where a summary may have been made, and where the agent says that it begins anew.
+    minutes or chose another model, where a summary may have been made, where a turn was so long that a window of six
+    messages or 2,000 characters cannot hold it, and where the agent says that it begins anew.
 
     Fix: Store each answered message with its answer under the session's id, and load them for the next message. Find a
-    session by the id that the user gave, also after a restart.
+    session by the id that the user gave, also after a restart. A memory that is searched may find nothing: send the
+    last messages too.
     """
     for session in {turn.session: None for turn in history.turns}:
         for before, turn in pairwise(it for it in history.turns if it.session == session):

@@ -23,8 +23,8 @@ def stop_forgets_nothing(history: History) -> Iterator[Verdict]:
     is judged only where the process of the answered turn had ended by itself before: what was said then is in a file,
     and not in the memory of the process that was killed. A request that carries anything from before its own message
     is enough. Not judged where a service's connection was only closed, where the process of an agent that stays was
-    started again, where the kill tore a session file, with a full disk, where a summary may have been made, and where
-    the agent says that it begins anew.
+    started again, where the kill tore a session file, with a full disk, where a summary may have been made, after a
+    long turn (`session_remembers`), and where the agent says that it begins anew.
 
     Fix: Load the stored conversation also where the turn before has not ended well. A lock, or a mark of an open turn,
     that an earlier process left is no reason to begin anew. Write a session to a new file, and rename it then.

@@ -21,9 +21,10 @@ def stored_once(history: History) -> Iterator[Verdict]:
     Each copy is paid with each later request, and a model that reads one request twice may do the work twice. The
     usual cause is that the message is stored, and then added to what was loaded. Judged on exact copies: two equal
     messages of the user or of the model, or two results of one call and one length. A message that quotes another one
-    is no copy. The message of the open turn is a copy only right behind the first one, because an agent may
-    repeat a question behind its documents on purpose. Not judged where a call of the turn failed or a fault struck it,
-    with a second message in the turn, and after a summary or a full window.
+    is no copy. The message of the open turn is a copy only right behind the first one, because an agent may repeat a
+    question behind its documents, or behind the results of its tools, on purpose; and it may store that. Not judged
+    where a call of the turn failed or a fault struck it, with a second message in the turn, and after a summary or a
+    full window.
 
     Fix: Add what is said to the conversation in one place. Where it is stored before the request, do not add it once
     more to what was loaded. Let each message have an id, and store none twice.
@@ -56,13 +57,26 @@ def _copied(history: History, turn: Turn, call: Call) -> str:
     healthy = [it for it in history.turns if it.number <= turn.number and undisturbed(history, it, sent.id)]
     for said in healthy:
         copied = said.number in (sent.turns_doubled if said.number < turn.number else sent.turns_repeated)
-        if copied and said.stimulus is not None and said.stimulus.stimulus != "wake_up":
+        if (
+            copied
+            and not (said.number < turn.number and _was_repeated(said))
+            and said.stimulus is not None
+            and said.stimulus.stimulus != "wake_up"
+        ):
             return f"the message of {said}"
     answers = [it for said in healthy for it in said.main_calls if it.number in sent.replies_doubled]
     reply = next((it for it in answers if _is_one_message(it)), None)
     if reply is not None:
         return f"the model's reply to call {reply.number}"
     return _result_again(call, [it for said in healthy for it in said.main_calls])
+
+
+def _was_repeated(said: Turn) -> bool:
+    """Whether its own requests repeated its message behind others: such a reminder may be stored."""
+    sent = [call.arrived for call in main_calls_of(said)]
+    return any(said.number in it.turns_doubled for it in sent) and not any(
+        said.number in it.turns_repeated for it in sent
+    )
 
 
 def _is_one_message(reply: Call) -> bool:

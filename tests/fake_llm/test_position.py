@@ -541,3 +541,12 @@ def test_a_title_of_an_ended_turn_stays_in_its_session():
     assert found.place(title).turn == 1
     found.begin(11, MARKERS[11], session="A")
     assert found.place(title).turn == 11
+
+
+@pytest.mark.parametrize("reminder", ["mkqrst1q List the files", "Remember the task: mkqrst1q List the files"])
+def test_a_task_that_is_repeated_behind_each_round_of_tools_is_no_new_beginning(positions: Positions, reminder: str):
+    """Some agents remind their model of it, and keep that."""
+    told = [user("mkqrst1q List the files")]
+    for step in (1, 2):
+        told += [*rounds(positions, 1, step)[-2:], user(reminder)]
+        assert positions.place(talk(*told)).step == step + 1

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.events.turn import AgentKilled, SessionSaved
 from wedgehog.harness.testing import HistoryBuilder
@@ -82,3 +83,18 @@ def test_a_refused_message_may_be_left_out():
     tell.refuse(tell.ask(1), status=400)
     tell.reply(tell.ask(1), f"Done {tell.nonce}")
     assert _next(tell.end()) == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "chars", "status"), [(1, 100, "fail"), (2, 100, "nothing"), (1, 3000, "nothing")], ids=str
+)
+def test_a_turn_that_fills_a_window_may_be_left_out(rounds: int, chars: int, status: str):
+    """An agent that sends only the last messages, or a thousand tokens, cannot send a part of such a turn."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    done: list[ToolResult] = []
+    for step in range(1, rounds + 1):
+        tell.reply(tell.ask(step, results=done), "I look.", tools=[True])
+        done.append(ToolResult(f"call_{step}", chars, token=f"1.{step}.1"))
+    tell.reply(tell.ask(rounds + 1, results=done), f"Done {tell.nonce}")
+    assert _next(tell.end()) == status

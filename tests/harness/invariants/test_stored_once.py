@@ -113,3 +113,19 @@ def test_a_reply_that_was_only_slow_is_no_failure():
     tell.message()
     tell.reply(tell.ask(1, doubled=[number]), f"Done {tell.nonce}")
     assert check("stored_once", tell.end().seal()).status == "fail"
+
+
+@pytest.mark.parametrize(("repeated", "status"), [(True, "fail"), (False, "pass")])
+def test_a_reminder_of_the_task_may_be_stored_with_its_turn(repeated: bool, status: str):
+    """It stands behind the tools' results; what stands right behind the message was stored twice."""
+    tell = HistoryBuilder()
+    number = tell.message()
+    tell.reply(tell.ask(1), "I look.", tools=[True])
+    tell.reply(tell.ask(2, doubled=[number], repeated=[number] * repeated), f"{ANSWER}{tell.nonce}")
+    tell.end()
+    tell.message()
+    call = tell.ask(1, doubled=[number])
+    tell.reply(call, f"Done {tell.nonce}")
+    found = check("stored_once", tell.end().seal())
+    assert found.status == status
+    assert any(f"request {call} " in it.says for it in found.violations) is repeated
