@@ -594,10 +594,11 @@ ONE_FORM = "{} has only one form of streams"
         ({"misnumbered": "again"}, {"anthropic", "openai-chat"}, "no provider of {} is known to give two calls one id"),
         ({"error_event": {"by": "gateway"}}, {"openai-chat"}, NO_CHUNKS),
         ({"empty_reply": "broken_call"}, {"gemini"}, "no provider of {} says that it could not read a tool call"),
+        ({"demands": "system"}, {"ollama", "openai-chat"}, "the system text of {} is no message"),
         ({"error_event": 529}, {"anthropic", "gemini", "ollama", "openai-chat", "openai-responses"}, ""),
     ],
 )
-def test_a_form_of_streams_is_played_only_on_the_wires_that_have_it(do: Any, played_on: set[str], why: str):
+def test_what_only_some_wires_have_is_played_on_those(do: Any, played_on: set[str], why: str):
     """Each other wire is named in the reason."""
     for wire in ("anthropic", "gemini", "ollama", "openai-chat", "openai-responses"):
         told = scenario(faults=[{"do": do, "at": {"turn": 1, "step": 1}}])
