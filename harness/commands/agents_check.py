@@ -183,9 +183,11 @@ def _last_word(call: Call) -> str:
 def _how_to_continue(agent: AgentSpec) -> str:
     if agent.resume is not None:
         return "; is `resume:` right?"
-    if agent.kind == "command" and not agent.says_it_resumes:
+    if agent.says_it_resumes and agent.kind in ("command", "http"):
+        return "; the spec names a session ({session}), so its user expects that: leave it out if the agent keeps none"
+    if agent.kind == "command":
         return "; if it can continue one, write `resume:`, its command line for later messages"
-    return "; does each message name its session ({session})?" if agent.kind in ("command", "http") else ""
+    return "; does each message name its session ({session})?" if agent.kind == "http" else ""
 
 
 def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:

@@ -8,7 +8,7 @@ agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
 
 A message is delivered again until a later `offset` confirms it. The agent may change what it sent (`editMessageText`),
 and take it back (`deleteMessage`). As in the real one, a text is refused with 400 if it is empty or has more than 4,096
-characters; nobody gets it then. Any other method returns `true`.
+characters, and its user does not get it. Any other method returns `true`.
 """
 
 import asyncio

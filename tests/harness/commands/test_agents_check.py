@@ -310,6 +310,14 @@ async def test_a_session_that_is_not_continued_needs_a_command_line(tmp_path: Pa
     assert lost.endswith(f"does not hold the first{said}")
 
 
+async def test_a_session_that_the_spec_names_and_the_agent_forgets_is_pointed_out(tmp_path: Path):
+    """Its user would expect it, and scenarios would be red."""
+    command = ["{python}", "-S", "{here}/agent.py", "{llm_url}", "{session_dir}/{session}.json", "{message}"]
+    found = await looked(tmp_path, AGENT, env={"FORGETS": "1"}, command=command)
+    (lost,) = [it.says for it in found if "was not continued" in it.says]
+    assert "the spec names a session ({session})" in lost
+
+
 async def test_calls_in_text_have_no_effect_beside_tools(tmp_path: Path):
     """A request that offers tools gets calls of its wire."""
     found = await looked(tmp_path, AGENT, calls_in_text={"shell": "run {command}"})
