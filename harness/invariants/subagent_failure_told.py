@@ -1,11 +1,12 @@
 """The failure of a subagent reaches the model of its parent."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from wedgehog.fake_llm.script.roles import names_subagent
-from wedgehog.fake_llm.script.side_conversations import SUBAGENT
+from wedgehog.fake_llm.script.side_conversations import SIDE
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, main_calls_of, tool_uses_of
 from wedgehog.harness.invariants.side_call_bound import SideCalls, side_calls
@@ -15,6 +16,9 @@ from wedgehog.harness.record.events.call import RequestArrived, ToolResult
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
+
+_CLAIMS = re.compile(r"succe|complet|finish|done|\bok\b|ready", re.IGNORECASE)
+"""Words of a subagent that a result may repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class SilentSubagent:
     @property
     def is_praised(self) -> bool:
         """Whether each result says that all went well, though no words of the subagent can have said so."""
-        said = any(call.ended is not None and call.ended.text_delivered for call in self.side.calls)
+        said = any(call.ended is not None and _CLAIMS.search(call.ended.text_delivered) for call in self.side.calls)
         told = any(it.is_error or it.in_text or "foreign" in (it.signs or ()) for it in self.results)
         return not said and not told and all("success" in (it.signs or ()) for it in self.results)
 
@@ -66,7 +70,7 @@ def subagent_failure_told(history: History) -> Iterator[Verdict]:
     last call of a subagent failed before its first word, and each delegating call of the reply had one subagent. Red if
     all of their results are empty, or hold an empty frame such as `<result></result>` and no word of a failure. Red
     too if all say "success", "succeeded" or "completed", such as "Completed (no output)", without a word of a failure,
-    and no call of the subagent had brought words.
+    and the subagent itself had said nothing of the kind: what it said before it failed is no result of its work.
 
     Fix: Send the error of a subagent as the result of the call that began it, and mark it as an error.
     """
@@ -101,7 +105,7 @@ def silent_subagents(history: History, turn: Turn) -> Iterator[SilentSubagent]:
 def _between(history: History, asked: Call, following: RequestArrived) -> list[SideCalls]:
     """The subagents that began and ended between a reply and the next main request: the parent waited for them."""
     first = asked.ended.id if asked.ended is not None else 0
-    sides = (side for side in side_calls(history) if side.kind == SUBAGENT)
+    sides = (side for side in side_calls(history) if side.kind != SIDE)
     inside = (side for side in sides if all(first < it.arrived.id < following.id for it in side.calls))
     return [side for side in inside if _is_over(side.calls[-1], following)]
 

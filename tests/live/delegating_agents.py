@@ -242,6 +242,10 @@ class Agent:
             try:
                 return await self.run(talk, depth), False
             except ModelError as failed:
+                if self.bug == "praises the first words":
+                    said = [it["content"] for it in talk.said if it["role"] == "assistant"]
+                    words = [part["text"] for parts in said for part in parts if part["type"] == "text"]
+                    return json.dumps({"success": True, "output": "".join(words[-1:])}), False
                 if self.bug in SILENT:
                     return SILENT[self.bug], False
                 if self.bug != "insists":
@@ -394,3 +398,8 @@ async def loses_the_message(message, *, session_dir, llm_url, key):
 async def never_compacts(message, *, session_dir, llm_url, key):
     """Correct as long as its window is: no scenario about compaction is about it."""
     return await Agent(Anthropic, llm_url, key, bug="never compacts").answer(message, session_dir)
+
+
+async def praises_the_first_words(message, *, session_dir, llm_url, key):
+    """A subagent that fails returns what it had said before, as a success."""
+    return await Agent(Anthropic, llm_url, key, bug="praises the first words").answer(message, session_dir)

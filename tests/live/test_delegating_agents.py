@@ -126,6 +126,16 @@ def test_a_subagent_without_a_word_is_no_empty_success(played: Any):
     assert check("failure_told", found["subagent-says-nothing", "readers"][2]).status == "pass"
 
 
+def test_what_a_subagent_said_before_it_failed_is_no_success(played: Any):
+    """Nor is silence; where it had said so itself, the words may be its own."""
+    correct, bugs = ["readers", "planner", "specialists"], ["praises_the_first_words", "fails_silently"]
+    found = played([*correct, *bugs], "subagent-fails-in-the-middle")
+    ends = {agent: violated for (_, agent), violated in stands(found).items()}
+    assert ends == {**dict.fromkeys(correct, ("pass",)), **dict.fromkeys(bugs, ("subagent_failure_told",))}
+    for agent, status in (("readers", "pass"), ("praises_the_first_words", "fail")):
+        assert check("failure_told", found["subagent-fails-in-the-middle", agent][2]).status == status
+
+
 def test_subagents_of_subagents_come_to_an_end(played: Any):
     """A limit of depth, or subagents without subagents."""
     correct = ["readers", "planner", "specialists"]
