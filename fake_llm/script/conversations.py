@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from wedgehog.fake_llm.reply import Reply
+from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
 from wedgehog.fake_llm.script.when import ConversationName, ConversationWhen, NamedConversation
 
@@ -33,6 +33,12 @@ class ConversationConfig(ConfigModel):
     def replies(self) -> tuple[Reply, ...]:
         """The scripted replies, from step 1 on."""
         return tuple(words.reply() for words in self.model)
+
+    @property
+    def tools_called(self) -> frozenset[str]:
+        """Names of the tools that its script calls; `subagent` is a role."""
+        items = (item for reply in self.replies() for item in reply.items)
+        return frozenset(item.name for item in items if isinstance(item, ToolCall))
 
 
 def doubled(conversations: Sequence[NamedConversation]) -> int | None:

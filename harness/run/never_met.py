@@ -1,7 +1,7 @@
 """Why a scenario does not apply to an agent, if only its run shows that."""
 
 from wedgehog.fake_llm.script.main_call import COMPACTING
-from wedgehog.fake_llm.script.roles import FETCH
+from wedgehog.fake_llm.script.roles import FETCH, SUBAGENT_TOOL
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen, PageAsked
@@ -23,6 +23,7 @@ def why_never_met(history: History, scenario: Scenario) -> str:
         or _not_sent(history, scenario)
         or _not_fetched(history, scenario)
         or _not_found(history, scenario)
+        or _not_delegated_on(history, scenario)
     )
 
 
@@ -54,6 +55,18 @@ def _fetched_freely(history: History, scenario: Scenario) -> bool:
     harmed = {it.turn for it in history.of(FaultFired)}
     turns = range(1, len(scenario.turns) + 1)
     return not harmed or any(use.results and use.turn in turns and use.turn not in harmed for use in history.tool_uses)
+
+
+def _not_delegated_on(history: History, scenario: Scenario) -> str:
+    """Why a scenario whose subagents start others of another kind does not apply; empty if one could."""
+    leaders = {it.name for it in scenario.conversations if SUBAGENT_TOOL in it.tools_called}
+    started = {it.name for it in scenario.conversations} - leaders
+    ended = [call.ended for call in history.calls if call.arrived.background in leaders]
+    if not ended or not started or any(it is None or it.tool_calls for it in ended):
+        return ""
+    if any(call.arrived.background in started for call in history.calls):
+        return ""
+    return "in this run its subagents had no tool to start others"
 
 
 def _not_found(history: History, scenario: Scenario) -> str:

@@ -781,3 +781,24 @@ def test_where_no_subagent_asked_the_model_a_story_of_subagents_proves_nothing(a
     judgement = judged(tell.end().seal(), turns=turns)
     assert judgement.verdict == verdict, judgement.says
     assert ("no subagent asked the model" in judgement.says) is not asks
+
+
+@pytest.mark.parametrize(("starts", "skipped"), [(True, False), (False, True)])
+def test_where_subagents_cannot_start_others_a_story_about_that_is_skipped(starts: bool, skipped: bool):
+    """They ended at once, for want of a tool, and the turn went well: nothing of the story was played."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.reply(
+        tell.ask(1, background="leader", side="leader 1"), "" if starts else "That is all.", tools=[True] * starts
+    )
+    if starts:
+        tell.reply(tell.ask(1, background="reader", side="reader 1"), "It is empty.")
+    tell.reply(tell.ask(2), f"Done {tell.nonce}")
+    turns = [{"user": "a", "model": [[{"tool": "subagent", "args": {"prompt": "Let others look."}}], {"text": "x"}]}]
+    told = [
+        {"name": "leader", "when": {"opening": "Let"}, "model": [{"tool": "subagent", "args": {"prompt": "Read it."}}]},
+        {"name": "reader", "when": {"opening": "Read"}, "model": [{"text": "It is empty."}]},
+    ]
+    judgement = judged(tell.end().seal(), turns=turns, conversations=told)
+    assert (judgement.skipped == "in this run its subagents had no tool to start others") is skipped
