@@ -12,7 +12,7 @@ from wedgehog.harness.record.events.run import CpuWait
 from wedgehog.harness.record.events.turn import DeadlineHit, StartMissed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import told_of
-from wedgehog.harness.record.verdict import Verdict, fail, inconclusive
+from wedgehog.harness.record.verdict import Verdict, fail, inconclusive, passed
 from wedgehog.harness.record.views import Call, Turn
 
 SHORTEST_TIMER_S = 0.5
@@ -55,6 +55,16 @@ def unless_starved(history: History, says: str, evidence: Iterable[Event], since
     if _starved(waited, since_s, until_s):
         return inconclusive(f"{says}, but {_why(waited)}", evidence, overload=True)
     return fail(says, evidence)
+
+
+def passed_unless_starved(
+    history: History, says: str, evidence: Iterable[Event], since_s: float, until_s: float
+) -> Verdict:
+    """Something came seldom enough; inconclusive if it may be so because the agent waited so long for a processor."""
+    waited = history.cpu_wait(since_s, until_s)
+    if _starved(waited, since_s, until_s):
+        return inconclusive(f"{says}, but {_why(waited)}", evidence, overload=True)
+    return passed(because=says)
 
 
 def unless_slowed(history: History, says: str, evidence: Iterable[Event], since_s: float, until_s: float) -> Verdict:

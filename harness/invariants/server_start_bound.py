@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from wedgehog.harness.invariants.overload import passed_unless_starved
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
@@ -9,6 +10,9 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 
 WINDOW_S = 20.0
 """Real seconds. An agent that waits a second between two tries starts fewer than are allowed."""
+
+MANY = 10
+"""On a busy machine a start takes seconds: so many may be as many as are possible there."""
 
 
 @invariant("server_start_bound")
@@ -27,6 +31,8 @@ def server_start_bound(history: History, *, starts_in_20_s: int = 25) -> Iterato
         says = f"{link.removeprefix('ipc:')} was started {len(most)} times within 20 s, and died each time"
         if len(most) > starts_in_20_s:
             yield fail(f"{says}; {starts_in_20_s} allowed", (most[0], most[-1]))
+        elif len(most) > MANY:
+            yield passed_unless_starved(history, says, (most[0], most[-1]), most[0].at_s, most[-1].at_s)
         else:
             yield passed(because=says)
 

@@ -1,5 +1,6 @@
 """After healing the tools work, and what a tool printed reaches the model."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from wedgehog.fake_llm.script.roles import SHELL
@@ -184,7 +185,7 @@ def _reached(history: History, turn: Turn, use: ToolUse, following: RequestArriv
         return _in_the_retries(turn, use, following)
     if blocked(history, use, following):
         return passed(because=f"a fault may have blocked the result of {name_of_call(use)}")
-    what = _instead(carried[0]) if carried else "carries no result"
+    what = _instead(carried[0]) if carried else _without_it(following)
     says = f"{name_of_call(use)} ended well, and its output never reached the model: request {following.call} {what}"
     done: BeaconSeen = use.done[0]
     return unless_slowed(history, says, (use.reply, done, following), use.reply.at_s, following.at_s)
@@ -203,6 +204,13 @@ def _in_the_retries(turn: Turn, use: ToolUse, following: RequestArrived) -> Verd
     says = f"{name_of_call(use)} ended well, and its output is gone in a retry: request {last.number}"
     says += f" {_instead(carried[0])}"
     return fail(says, (use.reply, use.done[0], *requests([*tries[:1], last])))
+
+
+def _without_it(following: RequestArrived) -> str:
+    """What a request has that does not carry the output. On a wire without ids it may be another one, several times."""
+    tokens = Counter(it.token for it in following.results if it.token and not it.in_text)
+    other, times = next(iter(tokens.most_common(1)), ("", 0))
+    return f"has the output of tool call {other} {times} times" if times > 1 else "carries no result of it"
 
 
 def _instead(result: ToolResult) -> str:

@@ -212,7 +212,9 @@ class SimLoop(RefusesRealThings, VirtualTimeLoop):
         """Start a command that the simulated shell has. Raises SimUnsupportedError for any other."""
         protocol = protocol_factory()
         words = [os.fsdecode(word) for word in argv]
-        return self.processes.start(protocol, words, (stdin, stdout, stderr), options), protocol
+        child = self.processes.start(protocol, words, (stdin, stdout, stderr), options)
+        await asyncio.sleep(0)  # asyncio connects the pipes here, and other tasks go on meanwhile
+        return child, protocol
 
     async def subprocess_shell(  # type: ignore[override]
         self, protocol_factory: Callable[[], asyncio.SubprocessProtocol], cmd: str, **options: Any

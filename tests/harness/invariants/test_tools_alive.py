@@ -213,3 +213,16 @@ def test_the_output_of_a_tool_of_our_host_is_dropped_too():
         tell.done(token, exit_code=0)
         tell.answer_step(2, [carried])
         assert check("tools_alive", tell.end().seal()).status == status
+
+
+def test_one_output_under_several_calls_is_told_so():
+    """Results of a wire without ids are known by what they hold."""
+    tell = HistoryBuilder(recovery_tools=("shell",))
+    tell.message()
+    tokens = tell.reply(tell.ask(1), tools=[True, True])
+    for token in tokens:
+        tell.starts(token)
+        tell.done(token, exit_code=0)
+    tell.answer_step(2, [result(tokens[1]), result(tokens[1])])
+    says = check("tools_alive", tell.end().seal()).says
+    assert says.endswith("its output never reached the model: request 2 has the output of tool call 1.1.2 2 times")

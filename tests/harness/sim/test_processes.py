@@ -66,6 +66,23 @@ def test_the_trace_of_a_scripted_command_is_written_and_noticed_at_once(tmp_path
     assert seen == [0, pytest.approx(20)]
 
 
+def test_other_tasks_go_on_while_a_command_is_started():
+    """As on a real loop: an agent that runs tools at once under one name mixes their results in both worlds."""
+    said: list[str] = []
+
+    async def run(name: str) -> None:
+        said.append(f"{name} starts")
+        process = await asyncio.create_subprocess_exec("/bin/sh", "-c", "echo", stdout=PIPE)
+        said.append(f"{name} started")
+        await process.communicate()
+
+    async def both() -> None:
+        await asyncio.gather(run("one"), run("two"))
+
+    simulate(both)
+    assert said == ["one starts", "two starts", "one started", "two started"]
+
+
 @pytest.mark.parametrize("by", ["process", "pid", "group"])
 def test_a_command_is_killed_and_waited_for(by: str):
     async def main() -> tuple[int, float]:
