@@ -11,6 +11,7 @@ from wedgehog.harness.invariants.overload import answered_late
 from wedgehog.harness.invariants.scope import together
 from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
@@ -235,10 +236,16 @@ def _unmet(history: History) -> Iterator[Verdict]:
         for other in _met(history, turn):
             late = turn.calls and other.end is not None and turn.calls[0].at_s > other.end.at_s
             left_s = other.end.at_s - turn.stimulus.at_s if other.end and turn.stimulus else usual_s
-            if late and left_s < usual_s:
+            if late and left_s < usual_s and not _replaced(history, other):
                 said = f"{turn} did not meet {other}: that ended {left_s:.1f} s after its message"
                 why = f"and the agent needs {usual_s:.1f} s from a message to its request"
                 yield inconclusive(f"{said}, {why}", [turn.calls[0].arrived]).for_reason("messages")
+
+
+def _replaced(history: History, turn: Turn) -> bool:
+    """Whether a turn ended in an error without a fault: a newer message took its place."""
+    struck = any(fired.turn == turn.number for fired in history.of(FaultFired))
+    return not struck and outcome_of(turn, history).kind == "surfaced"
 
 
 def _met(history: History, turn: Turn) -> tuple[Turn, ...]:

@@ -733,7 +733,7 @@ def test_a_disk_that_stays_full_needs_no_answer(heals: dict[str, Any], violated:
     assert it.strict == violated
 
 
-def met(first_s: float, starts_s: float, *, alone_s: float = 5.0) -> History:
+def met(first_s: float, starts_s: float, *, alone_s: float = 5.0, replaced: bool = False) -> History:
     """A second message comes in turn 1, which ends `first_s` later; the agent needs some time to start."""
     tell = HistoryBuilder()
     tell.message()
@@ -743,7 +743,8 @@ def met(first_s: float, starts_s: float, *, alone_s: float = 5.0) -> History:
         tell.wait(starts_s).reply(tell.ask(), "Done {nonce}")
         tell.wait(first_s - starts_s).goes_on(1).end().goes_on(2)
     else:
-        tell.wait(first_s).goes_on(1).end().goes_on(2)
+        tell.wait(first_s).goes_on(1)
+        (tell.fails("Error: interrupted by a newer message") if replaced else tell.end()).goes_on(2)
         tell.wait(starts_s - first_s).reply(tell.ask(), "Done {nonce}")
     return tell.end().seal()
 
@@ -755,10 +756,14 @@ def met(first_s: float, starts_s: float, *, alone_s: float = 5.0) -> History:
         (met(4.0, 6.0), "inconclusive"),
         (met(20.0, 21.0), "pass"),
         (met(4.0, 6.0, alone_s=0.5), "pass"),
+        (met(0.0, 0.1, replaced=True), "pass"),
     ],
 )
 def test_a_second_message_that_came_too_late_to_meet_the_first_proves_nothing(history: History, verdict: str):
-    """An agent that waits with its request until the first turn has ended was there in time, and passes."""
+    """An agent that waits with its request until the first turn has ended was there in time, and passes.
+
+    So was one whose newer message takes the place of the first one, which ends in an error at once.
+    """
     turns = [
         {"user": "a", "model": [[{"tool": "shell", "args": {"command": "sleep 4"}}], {"text": "x"}]},
         {"user": "b", "during": {"turn": 1, "step": 1, "tool": 1}, "model": [{"text": "x"}]},
