@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
+from wedgehog.harness.record.call_failures import went_wrong
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import outcome_of, went_wrong
+from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 from wedgehog.harness.record.views import Call, Turn
 

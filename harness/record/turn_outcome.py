@@ -19,6 +19,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from wedgehog.harness.record.call_failures import failed, worst_of
 from wedgehog.harness.record.claims import claims_success
 from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, short_end, uncoloured
 from wedgehog.harness.record.events.turn import AgentKilled, PermissionAsked, TurnEnded
@@ -31,7 +32,7 @@ from wedgehog.harness.record.shown_words import (
     shows_cut,
     shows_only_its_begin,
 )
-from wedgehog.harness.record.views import Call, Turn
+from wedgehog.harness.record.views import Turn
 
 OutcomeKind = Literal[
     "silent",
@@ -50,7 +51,6 @@ OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECA
 
 LATE_ERROR = "its error came after the deadline"
 _WORDS_SAY = "the words say"
-_CUT_BY = {"max_tokens": "max_tokens", "filter": "a filter"}
 _OF_A_FILTER = re.compile(
     r"filter|block|refus|reject|declin|denied|polic|safety|moderat|flagged|violat|prohibit"
     r"|stopped|cut (off|short)|partial|not complete|unfinished",
@@ -75,11 +75,6 @@ class TurnOutcome:
     def seen(self) -> bool:
         """Whether the user got an answer or an error."""
         return self.kind in ("answered", "surfaced", "stopped at its limit", "stopped by its user")
-
-
-def went_wrong(call: Call) -> bool:
-    """Whether a call failed, or a fault struck it: a plan that came whole may have another shape than asked for."""
-    return bool(call.faults) or not call.intact
 
 
 def answers(asked: Turn, answered: Turn) -> bool:
@@ -224,16 +219,16 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     if words and (part := _part_of_a_reply(turn, end.answer)):
         return TurnOutcome("truncated", part)
     lost = _lost_its_worker(turn, history)
-    gone_wrong = lost or _failed(turn, made_good_by="tool")
+    gone_wrong = lost or failed(turn, made_good_by="tool")
     if words and is_last_reply(turn, end.answer):
         return TurnOutcome("stopped at its limit", f"it ended with the model's words: {short(words)}")
     if words and not gone_wrong and claims_success(turn, unusual(end.answer, history), history):
         return TurnOutcome("hidden", f"the model asked for one more tool, and {_SAID_INSTEAD} {short_end(words)}")
     if words and not gone_wrong and (not history.run.carries_nonces or may_be_last_words(turn, end.answer)):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
-    if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not _failed(turn, made_good_by="any"):
+    if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not failed(turn, made_good_by="any"):
         return TurnOutcome("stopped by its user", "a wake-up needs no answer")
-    what = "the end of its worker" if lost else _gone_wrong(turn) if gone_wrong else ""
+    what = "the end of its worker" if lost else worst_of(turn) if gone_wrong else ""
     return TurnOutcome("hidden", _said_only(words, what))
 
 
@@ -276,20 +271,6 @@ def _lost_its_worker(turn: Turn, history: History) -> bool:
     return bool(kills) and not any(call.ok and call.arrived.id > kills[-1] for call in turn.main_calls)
 
 
-def _gone_wrong(turn: Turn) -> str:
-    """The worst that happened to a call of a turn in which one went wrong."""
-    bad = [call for call in turn.main_calls if not call.intact]
-    if not bad or any(not call.ok and not _was_cut(call) for call in bad):
-        return "a failed call"
-    cut = [_CUT_BY[call.ended.stop] for call in bad if _was_cut(call) and call.ended is not None]
-    return f"a reply that was cut by {cut[0]}" if cut else "a damaged reply"
-
-
-def _was_cut(call: Call) -> bool:
-    """Whether the provider itself ended its reply before the end."""
-    return call.whole and call.ended is not None and call.ended.stop in _CUT_BY
-
-
 def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:
     """The outcome of a turn whose user denied a tool of its last reply: many agents then wait for the next message."""
     denied = [it.id for it in history.of(PermissionAsked) if it.turn == turn.number and it.chosen.startswith("reject")]
@@ -297,23 +278,6 @@ def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:
     if last is None or not last.ok or not any(last.arrived.id < number for number in denied):
         return None
     return TurnOutcome("stopped by its user", "its user denied the tool, and it ended its turn")
-
-
-def _failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
-    """Whether a call of the turn failed and the last call does not make up for it.
-
-    A successful last call makes up for the silence of a wake-up. It makes up for other words only if its reply asks for
-    tools: then the agent stopped at a limit. After a final text such words are an apology.
-    """
-    calls = turn.main_calls
-    last = calls[-1] if calls else None
-    unseen = any(last is None or last.arrived.id < fault.id for fault in turn.kept_away)
-    if unseen or last is None:  # a plan or a check that failed kept the agent from its first request
-        return unseen or (made_good_by == "tool" and any(map(went_wrong, turn.calls)))
-    if made_good_by == "any":
-        return not last.ok and any(not call.ok for call in calls)
-    ended_well = last.intact and last.ended is not None and last.ended.stop == "tool"
-    return not ended_well and any(not call.intact for call in calls)
 
 
 def unusual(text: str, history: History) -> str:
