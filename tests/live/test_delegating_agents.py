@@ -153,12 +153,16 @@ def test_a_subagent_has_a_limit_of_rounds_of_its_own(played: Any):
 
 
 def test_subagents_that_wait_for_their_own_must_not_hold_the_last_places(played: Any):
-    """Eight subagents without others come to an end with four places, one after the other."""
+    """Eight subagents without others come to an end with four places, one after the other.
+
+    Those of `specialists` have no tool to start others, so nothing of the story is played there.
+    """
     correct = ["readers", "planner", "specialists"]
     names = ("subagents-start-subagents", "many-subagents-at-once")
     found = played([*correct, "holds_its_place"], *names)
     ends = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
-    assert ends == {("subagents-start-subagents", "holds_its_place"): ("turn_deadline",)}
+    name = names[0]
+    assert ends == {(name, "holds_its_place"): ("turn_deadline",), (name, "specialists"): ("nothing",)}
     _, _, history = found["subagents-start-subagents", "readers"]
     assert len({event.side for event in history.of(RequestArrived) if event.turn == 1 and event.side}) == 24
 
