@@ -28,7 +28,7 @@ def output_once(history: History) -> Iterator[Verdict]:
 
     After a retry the user reads the half reply and then the whole one, or the same answer twice. Judged on answers: the
     nonce of the turn, the text that a broken reply had delivered, and any hundred letters of a reply of more than a
-    thousand: a terminal keeps what has left its screen, and what is drawn anew from its begin stands there twice. A
+    thousand: a terminal keeps what has left its screen, and what is drawn anew from its beginning stands there twice. A
     program that streams cannot take back what it printed: a line such as "[retrying]" between the two texts, or on its
     stderr, tells its user that they are one.
 

@@ -5,7 +5,14 @@ from itertools import pairwise
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import compacts, judged, requests, short_time
+from wedgehog.harness.invariants.scope import (
+    REFUSED_FOR_CONTENT,
+    compacts,
+    judged,
+    refused_as_too_long,
+    requests,
+    short_time,
+)
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -19,6 +26,8 @@ DATE_RESOLUTION_S = 1.0
 HASTY_S = 0.1
 HASTY_IN_A_ROW = 3
 ATTEMPTS_PER_STEP = 30
+NOT_SHORTER = 4
+"""An agent may lower its limit of output tokens first, and try its other ways to make room one by one."""
 NEVER_AGAIN = (400, 401, 402)
 """Statuses that the same request with the same key gets again."""
 QUOTA = "insufficient_quota"
@@ -29,18 +38,20 @@ QUOTA = "insufficient_quota"
 def retry_discipline(history: History) -> Iterator[Verdict]:
     """A retry of the same body with the same key obeys Retry-After, never follows a 400, 401 or 402, and waits.
 
-    Four things are red. A retry arrives before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second
+    Five things are red. A retry arrives before 90 % of a Retry-After of 0.1 to 60 s has passed (for a date, one second
     less). A 400, 401 or 402 is repeated (a request for a summary: more than once). Three retries in a row start within
     100 ms (divided by the run's time scale) of a refusal by the provider or the network; the agent's own time-out is
-    no refusal. One step has more than 30 attempts.
+    no refusal. One step has more than 30 attempts. After a 400 for its length a request follows that is not shorter,
+    more than four times in a turn.
 
     Fix: Wait as long as Retry-After asks, else for a growing time with jitter. Do not repeat a 400, 401 or 402. Stop
-    after a few attempts.
+    after a few attempts. Where a request is too long, leave something out, or end the turn.
     """
     rules: tuple[Callable[[History, Sequence[Call]], Iterator[Verdict]], ...] = (_hopeless, _early, _hammering)
     for turn in history.turns:
         calls = judged(turn).main_calls
         yield from _attempts(turn)
+        yield from _not_shorter(calls)
         for same in _repeated(calls):
             for rule in rules:
                 yield from rule(history, same)
@@ -70,6 +81,25 @@ def _attempts(turn: Turn) -> Iterator[Verdict]:
         if len(step.calls) > ATTEMPTS_PER_STEP:
             says = f"step {step} was attempted {len(step.calls)} times, {ATTEMPTS_PER_STEP} allowed"
             yield fail(says, requests(step.calls[ATTEMPTS_PER_STEP:]))
+
+
+def _not_shorter(calls: Sequence[Call]) -> Iterator[Verdict]:
+    again = [pair for pair in pairwise(calls) if _is_as_long(*pair)]
+    if len(again) > NOT_SHORTER:
+        says = f"{len(again)} times a request was refused as too long, and the next one was not shorter"
+        yield fail(f"{says}; {NOT_SHORTER} allowed", requests([again[0][0], *(after for _, after in again)]))
+
+
+def _is_as_long(before: Call, after: Call) -> bool:
+    """Whether a request follows one that was refused for its length, has no fewer bytes, and asks the same model.
+
+    A 413 may come from a proxy, and some SDKs repeat it.
+    """
+    refused = before.refused
+    if refused is None or refused.status != REFUSED_FOR_CONTENT or not _status_is_known(before):
+        return False
+    as_long = 0 < before.arrived.body_bytes <= after.arrived.body_bytes
+    return refused_as_too_long(refused) and as_long and before.arrived.model == after.arrived.model
 
 
 def _repeated(calls: Sequence[Call]) -> Iterator[list[Call]]:

@@ -7,13 +7,7 @@ from typing import Final
 
 from wedgehog.harness.invariants.history_kept import carries
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import (
-    REFUSES_THE_REQUEST,
-    disk_was_full,
-    main_calls_of,
-    over,
-    requests,
-)
+from wedgehog.harness.invariants.scope import REFUSES_THE_REQUEST, disk_was_full, main_calls_of, over, requests
 from wedgehog.harness.invariants.sequels import Sequel, judge, started_again
 from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import AgentKilled, SessionSaved
@@ -24,7 +18,7 @@ from wedgehog.harness.record.views import Call, Turn
 
 AGENTS: Final = ("tree", "leader", "worker")
 IDLE_S: Final = 300.0
-"""Some agents begin a new conversation where their user was away for long; none is so short as this."""
+"""Some agents begin a new conversation after their user was away for long; none does so sooner."""
 
 
 @invariant("session_remembers")

@@ -23,8 +23,8 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
 
     A reply with holes is not shown either: if the provider's stream was faulty and the turn is answered, the answer has
     every word of the final reply. Judged if the answer of a turn without such a fault shows that this agent prints
-    replies whole. Nor is the begin of a reply of more than 2,000 letters that came whole, without a mark that there is
-    more: a front end that cuts what is longer than it can show must say so, or send the rest too.
+    replies whole. Nor is the beginning of a reply of more than 2,000 letters that came whole, without a mark that there
+    is more: a front end that cuts what is longer than it can show must say so, or send the rest too.
 
     Fix: Look how the reply ended. Without its last event, or with `max_tokens`, `length`, `content_filter`,
     `refusal` or `SAFETY` as its stop reason, it is cut: try again, continue it, or tell the user. Send what is too long

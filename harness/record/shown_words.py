@@ -8,8 +8,8 @@ from wedgehog.harness.record.views import Call, Turn
 
 CUT_TEXT_CHARS = 12
 CUT_NONCE_CHARS = 6
-LONG_CHARS, BEGIN_CHARS, END_CHARS = 2000, 200, 100
-"""Letters and digits of a long reply, of its begin and of its end."""
+LONG_CHARS, BEGINNING_CHARS, END_CHARS = 2000, 200, 100
+"""Letters and digits of a long reply, of its beginning and of its end."""
 _CUT_MARK = re.compile(
     r"…|\.\.\.|\b(truncat|cut\b|shorten|omit|too long|limit|characters|continue|part \d)|\d/\d|\]\s*$", re.IGNORECASE
 )
@@ -64,12 +64,12 @@ def is_what_came(cut: Sequence[Call], answer: str) -> bool:
     return not shown.isdisjoint({text for text in (*came, "".join(came)) if text})
 
 
-def shows_only_its_begin(turn: Turn, answer: str) -> bool:
-    """Whether a long reply came whole, and the answer has its begin, but neither its end nor a mark that it was cut."""
+def shows_only_its_beginning(turn: Turn, answer: str) -> bool:
+    """Whether a long reply came whole, and the answer has its beginning, but neither its end nor a mark of a cut."""
     last = turn.main_calls[-1] if turn.main_calls else None
     if last is None or last.ended is None or not last.ok or last.damaged or last.ended.stop != "end":
         return False
     said, shown = plain(last.ended.text_delivered), plain(answer)
-    if len(said) < LONG_CHARS or said[:BEGIN_CHARS] not in shown or said[-END_CHARS:] in shown:
+    if len(said) < LONG_CHARS or said[:BEGINNING_CHARS] not in shown or said[-END_CHARS:] in shown:
         return False
     return _CUT_MARK.search(answer.rstrip()[-_MARK_CHARS:]) is None

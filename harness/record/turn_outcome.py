@@ -7,8 +7,8 @@
 4. `stopped at its limit`: other words. They are the whole last reply; or no call of the turn failed or was damaged,
    and no answer came: a tool round has been sent and one more was asked for, or the model refused, said nothing, or
    said these words
-5. `truncated`: part of a cut reply, shown as the answer (at least 12 characters of it, or all that came), or the begin
-   of a long one that came whole
+5. `truncated`: part of a cut reply, shown as the answer (at least 12 characters of it, or all that came), or the
+   beginning of a long one that came whole
 6. `hidden`: no words, or other words in the place of an answer (a canned apology, or "Task completed" at a limit)
 
 A turn that its user stopped, also by denying a tool (`stopped by its user`), or that a kill ended (`killed`) needs
@@ -30,7 +30,7 @@ from wedgehog.harness.record.shown_words import (
     is_what_came,
     may_be_last_words,
     shows_cut,
-    shows_only_its_begin,
+    shows_only_its_beginning,
 )
 from wedgehog.harness.record.views import Turn
 
@@ -237,7 +237,7 @@ def _part_of_a_reply(turn: Turn, answer: str) -> str:
     failed = [call for call in turn.main_calls if not call.ok]
     if is_what_came(failed, answer) or any(shows_cut(call, turn, answer) for call in failed):
         return f"the answer is part of a cut reply: {short(cut_part(turn, failed, answer.strip()))}"
-    begins = shows_only_its_begin(turn, answer)
+    begins = shows_only_its_beginning(turn, answer)
     return f"the model's reply goes on behind what is shown: {short_end(answer.strip())}" if begins else ""
 
 

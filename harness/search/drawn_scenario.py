@@ -144,7 +144,7 @@ class TurnDrawer:
         return [script for script in quick if script in self._capabilities.scripts]
 
     def _tools(self, cells: Sequence[Cell], *, timed: bool) -> Tools:
-        """With `timed` each call reports its begin and end, as those of the shell and of our host do."""
+        """With `timed` each call reports its beginning and end, as those of the shell and of our host do."""
         can = self._capabilities
         slow_s = can.slow_s if self._waits_for_nothing else min(SLOW_S, can.slow_s)
         slow_s = round(slow_s / can.time_scale, 2)

@@ -79,6 +79,7 @@ class CallBuilder:
         begun: Sequence[int] | None = None,
         notices: Sequence[str] = (),
         tool_notices: Sequence[str] | None = None,
+        body_bytes: int = 0,
     ) -> int:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
@@ -87,7 +88,7 @@ class CallBuilder:
         behind the first; `tools` are the tools that it offers, `system` the number of characters of its system text;
         `replies` are the calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries
         twice, and `begun` those whose first words it carries. `notices` say of subagents that they have ended,
-        `tool_notices` that tools failed (None: not recorded).
+        `tool_notices` that tools failed (None: not recorded). `body_bytes` is the size of its body.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -112,6 +113,7 @@ class CallBuilder:
                 tool_notices=None if tool_notices is None else tuple(tool_notices),
                 key=key,
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
+                body_bytes=body_bytes,
                 system_chars=system,
                 tools=tuple(tools),
                 results=tuple(results),

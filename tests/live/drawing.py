@@ -1,7 +1,7 @@
 """An agent on a terminal: `drawing.py LLM_URL [redraws]`. Standard library only.
 
-With `redraws` it draws an answer anew from its begin for each further part, as some libraries do. What is higher than
-the screen has left it by then, and stays above.
+With `redraws` it draws an answer anew from its beginning for each further part, as some libraries do. What is higher
+than the screen has left it by then, and stays above.
 """
 
 import json

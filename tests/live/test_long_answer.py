@@ -32,7 +32,7 @@ def test_a_bot_splits_a_long_answer_and_is_red_where_its_user_gets_nothing_or_th
 
 
 def test_an_answer_that_a_terminal_draws_anew_stands_there_twice(wedgehog: Any, tmp_path: Path):
-    """At `strict`: its begin has left the screen, and comes again."""
+    """At `strict`: its beginning has left the screen, and comes again."""
     agents = []
     for how in ("once", "redraws"):
         start = ["{python}", str(DRAWS), "{llm_url}", how]

@@ -187,6 +187,29 @@ def test_a_step_may_be_attempted_thirty_times(count: int, status: str):
     assert check("retry_discipline", tell.fails().seal()).status == status
 
 
+TOO_LONG = "This model's maximum context length is 200000 tokens."
+
+
+@pytest.mark.parametrize(
+    ("sizes", "status"),
+    [
+        ([900, 901, 902, 903, 904, 905], "fail"),
+        ([900, 901, 902, 903, 904], "pass"),
+        ([900, 880, 700, 500, 300, 200, 100], "pass"),
+        ([0] * 9, "pass"),
+    ],
+    ids=["ever longer", "four tries", "shorter each time", "sizes are not known"],
+)
+def test_what_follows_a_refusal_for_its_length_must_be_shorter(sizes: list[int], status: str):
+    """Each of these requests has another body, so that none is a retry."""
+    tell = HistoryBuilder()
+    tell.message()
+    for n, size in enumerate(sizes):
+        tell.refuse(tell.ask(1, body=f"body {n}", body_bytes=size), 400, message=TOO_LONG)
+        tell.wait(1)
+    assert check("retry_discipline", tell.fails().seal()).status == status
+
+
 def test_where_nothing_failed_there_is_nothing_to_judge():
     """No retry, no discipline."""
     tell = HistoryBuilder()
