@@ -57,7 +57,12 @@ PYTHONS = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """An extra worker gives way to the others; so no example has a time limit."""
+    """An extra worker gives way to the others; so no example has a time limit.
+
+    A shell lets its background jobs ignore SIGINT. The programs that tests start would inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # until all tests are collected: hardly anything of what is imported and collected is garbage
     give_way(getattr(config, "workerinput", {}).get("workerid", "gw0"))
     hypothesis.settings.register_profile("unhurried", deadline=None)
