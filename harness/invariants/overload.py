@@ -60,7 +60,7 @@ def unless_starved(history: History, says: str, evidence: Iterable[Event], since
 def passed_unless_starved(
     history: History, says: str, evidence: Iterable[Event], since_s: float, until_s: float
 ) -> Verdict:
-    """Something came seldom enough; inconclusive if it may be so because the agent waited so long for a processor."""
+    """A pass because something was rare; inconclusive if it may be so only because the agent waited for a processor."""
     waited = history.cpu_wait(since_s, until_s)
     if _starved(waited, since_s, until_s):
         return inconclusive(f"{says}, but {_why(waited)}", evidence, overload=True)

@@ -1,4 +1,4 @@
-"""What follows a turn that ended badly: does the next message begin a new conversation without a word?"""
+"""What follows a turn: does the next message begin a new conversation without a word?"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,13 +21,16 @@ BEGINS_ANEW = re.compile(
 )
 """Words by which a user may read that the conversation begins anew; those of another language may say it too."""
 WINDOW_MESSAGES: Final = 5
-"""Agents send the last six messages, ten or more: the new one and these."""
+"""Some agents send only the last six messages: the new one, and five before it."""
 WINDOW_CHARS: Final = 2000
-"""Of what tools and the model said; agents of small models send the last thousand tokens, of which some are rules."""
+"""Of replies and results. Agents of small models send about a thousand tokens, and the system text takes some."""
 
 
 class Sequel(NamedTuple):
-    """Three turns of one session: an answered one, a later one that ended badly, and the next one after that."""
+    """Three turns of one session: an answered one, a later one that ended badly, and the next one after that.
+
+    Where nothing ended badly, the first two are the same turn.
+    """
 
     answered: Turn
     bad: Turn

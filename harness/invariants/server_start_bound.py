@@ -12,7 +12,7 @@ WINDOW_S = 20.0
 """Real seconds. An agent that waits a second between two tries starts fewer than are allowed."""
 
 MANY = 10
-"""On a busy machine a start takes seconds: so many may be as many as are possible there."""
+"""On a busy machine a start takes seconds, so that more than these may be a storm there."""
 
 
 @invariant("server_start_bound")

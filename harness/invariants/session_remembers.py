@@ -10,13 +10,14 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import REFUSES_THE_REQUEST, disk_was_full, main_calls_of, over, requests
 from wedgehog.harness.invariants.sequels import Sequel, judge, started_again
 from wedgehog.harness.record.events.run import SessionPlanted
-from wedgehog.harness.record.events.turn import AgentKilled, SessionSaved
+from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled, SessionSaved
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail
 from wedgehog.harness.record.views import Call, Turn
 
-AGENTS: Final = ("tree", "leader", "worker")
+KEEPS_THE_SESSION: Final = (*AGENT_ITSELF, "worker")
+"""The processes whose death may cost what was said."""
 IDLE_S: Final = 300.0
 """Some agents begin a new conversation after their user was away for long; none does so sooner."""
 
@@ -55,7 +56,7 @@ def _may_be_judged(history: History, before: Turn, turn: Turn) -> bool:
 
 def _is_harmed(history: History, turn: Turn) -> bool:
     """Whether something of a turn is a reason to know nothing: a kill, a refusal, a file that is no longer whole."""
-    killed = any(it.turn == turn.number and it.whom in AGENTS for it in history.of(AgentKilled))
+    killed = any(it.turn == turn.number and it.whom in KEEPS_THE_SESSION for it in history.of(AgentKilled))
     refused = any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in turn.calls)
     torn = any(it.turn == turn.number and it.torn for it in history.of(SessionSaved))
     planted = any(it.turn == turn.number for it in history.of(SessionPlanted))

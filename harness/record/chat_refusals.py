@@ -1,4 +1,4 @@
-"""What the chat service did not take of what an agent sent."""
+"""Messages of an agent that the chat service refused."""
 
 from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.history import History
@@ -6,7 +6,7 @@ from wedgehog.harness.record.views import Turn
 
 
 def refused_last(turn: Turn, history: History) -> str:
-    """Why the chat did not take the last message that the agent sent in a turn; else empty."""
+    """Why the chat refused the last message that the agent sent in a turn; empty if it took it."""
     if turn.end is None or turn.stimulus is None:
         return ""
     sent = [it for it in history.of(ChatAsked) if turn.stimulus.id < it.id < turn.end.id and it.what != "poll"]

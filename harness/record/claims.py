@@ -21,7 +21,7 @@ _NOT_DONE = re.compile(
 """One such word leaves it open whether all of the work is done."""
 
 _ALL_GOOD = re.compile(r"\bno (further|more) (action|steps|work)\b", re.IGNORECASE)
-"""Has a word of the others, and says that nothing is left."""
+"""This has a word of `_NOT_DONE`, and says that nothing is left to do."""
 
 
 def claims_success(turn: Turn, answer: str, history: History) -> bool:

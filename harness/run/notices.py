@@ -46,7 +46,7 @@ def _digests(conversation: Conversation, token_of: Callable[[str, str], str]) ->
 
 def tool_notices_in(conversation: Conversation) -> tuple[str, ...]:
     """Digests of the lines of its system text, and of messages but the model's, that speak of tools that fail."""
-    texts = [conversation.system, *(said.text for said in conversation.messages if said.role != "assistant")]
+    texts = (said.text for said in conversation.messages if said.role != "assistant")
     return tuple(sorted({_digest(line) for text in texts for line in lines_of_missing_tools(text)}))
 
 

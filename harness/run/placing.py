@@ -59,27 +59,27 @@ class SentReply:
         """Its tool calls; those behind the last of the `blocks` that arrived whole were cut."""
         calls = [(index, item) for index, item in enumerate(self.blocks) if isinstance(item, ToolCall)]
         calls = [(0, call) for call in self.in_text] or calls  # (one block has all of the text)
+        offers = zip(calls, self.offers, strict=False)
         return tuple(
-            ToolCallOffered(
-                token,
-                name,
-                whole and place < blocks,
-                wrapped=place < blocks and call.raw_args is not None and carries_all(call),
-                misfits=place < blocks and call.raw_args is not None and is_object(call.raw_args),
-                asks_user=names_question(call.name),
-                traced=_is_traced(call, token),
-                digest="" if _is_traced(call, token) else _digest(call),
-            )
-            for (place, call), (token, name, whole) in zip(calls, self.offers, strict=False)
+            _offered(call, token, name, whole=whole, arrived=place < blocks)
+            for (place, call), (token, name, whole) in offers
         )
 
 
-def _is_traced(call: ToolCall, token: str) -> bool:
-    return token in COMMAND_BEGINS.findall(json.dumps(dict(call.args)))
-
-
-def _digest(call: ToolCall) -> str:
-    return hashlib.sha256(json.dumps([call.name, dict(call.args)]).encode()).hexdigest()[:8]
+def _offered(call: ToolCall, token: str, name: str, *, whole: bool, arrived: bool) -> ToolCallOffered:
+    """A tool call as the history has it; `arrived`: its block was delivered whole."""
+    written = json.dumps(dict(call.args))
+    traced = token in COMMAND_BEGINS.findall(written)
+    return ToolCallOffered(
+        token,
+        name,
+        whole and arrived,
+        wrapped=arrived and call.raw_args is not None and carries_all(call),
+        misfits=arrived and call.raw_args is not None and is_object(call.raw_args),
+        asks_user=names_question(call.name),
+        traced=traced,
+        digest="" if traced else hashlib.sha256(f"{call.name} {written}".encode()).hexdigest()[:8],
+    )
 
 
 class Placing(Protocol):

@@ -162,7 +162,7 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable, chat)": "second_message" in needs
         and spec.kind in ("callable", "chat"),
-        "the spec names no id of a message ({message_id}), by which a service knows one that comes again": (
+        "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
             "redelivery" in needs and "message_id" not in template_names(spec)
         ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",

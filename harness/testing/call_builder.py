@@ -80,6 +80,7 @@ class CallBuilder:
         notices: Sequence[str] = (),
         tool_notices: Sequence[str] | None = None,
         body_bytes: int = 0,
+        model: str = "",
     ) -> int:
         """A request arrives; returns its number. Attempts of one step have the same body unless `body` is given.
 
@@ -88,7 +89,8 @@ class CallBuilder:
         behind the first; `tools` are the tools that it offers, `system` the number of characters of its system text;
         `replies` are the calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries
         twice, and `begun` those whose first words it carries. `notices` say of subagents that they have ended,
-        `tool_notices` that tools failed (None: not recorded). `body_bytes` is the size of its body.
+        `tool_notices` that tools failed (None: not recorded). `body_bytes` is the size of its body, and
+        `model` another model than that of the run.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -101,7 +103,7 @@ class CallBuilder:
                 conn=call,
                 wire="anthropic",
                 path="/v1/messages",
-                model=self._model,
+                model=model or self._model,
                 stream=self._stream,
                 turn=of,
                 step=step,

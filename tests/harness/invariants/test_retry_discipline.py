@@ -210,6 +210,17 @@ def test_what_follows_a_refusal_for_its_length_must_be_shorter(sizes: list[int],
     assert check("retry_discipline", tell.fails().seal()).status == status
 
 
+def test_another_model_may_get_what_was_too_long_for_the_first():
+    """Its window may be greater."""
+    tell = HistoryBuilder()
+    tell.message()
+    for n in range(7):
+        call = tell.ask(1, body=f"body {n}", body_bytes=900, model=f"model-{n}")
+        tell.refuse(call, 400, message=TOO_LONG)
+        tell.wait(1)
+    assert check("retry_discipline", tell.fails().seal()).status == "pass"
+
+
 def test_where_nothing_failed_there_is_nothing_to_judge():
     """No retry, no discipline."""
     tell = HistoryBuilder()

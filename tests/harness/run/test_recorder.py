@@ -120,13 +120,13 @@ class FakePlacing:
 class Rig:
     """A recorder among fakes, and the facts of a call in their order."""
 
-    def __init__(self, clock: Any) -> None:
+    def __init__(self, clock: Any, **more: Any) -> None:
         self.clock = clock
         self.harm = FakeHarm()
         self.history = History(clock)
         self.bodies: list[bytes] = []
         self.placing = FakePlacing()
-        self.recorder = Recorder(self.history, clock, self.placing, self.harm, self._keep)  # type: ignore[arg-type]
+        self.recorder = Recorder(self.history, clock, self.placing, self.harm, self._keep, **more)  # type: ignore[arg-type]
 
     def _keep(self, body: bytes) -> str:
         self.bodies.append(body)
@@ -229,6 +229,19 @@ def test_a_request_is_recorded_with_its_method_its_host_and_the_tool_calls_witho
     (arrived,) = rig.of(RequestArrived)
     assert (arrived.method, arrived.host, len(arrived.user_agent)) == ("POST", "llm.test:80", 200)
     assert [(it.id, it.token) for it in arrived.open_calls] == [("t2", "1.1.1"), ("other", "")]
+
+
+@pytest.mark.parametrize("role", ["system", "user"])
+def test_what_a_request_says_of_missing_tools_is_recorded_where_the_scenario_has_tools(manual_clock: Any, role: Any):
+    """As digests of lines; what the model said is none, and without tools nothing is recorded."""
+    rig = Rig(manual_clock, has_tools=True)
+    model = Message("assistant", "The tool server failed.")
+    rig.asks(1, replace(TALK, messages=(model, *TALK.messages)))
+    rig.asks(2, replace(TALK, messages=(Message(role, "MCP server 'git' failed to start."), *TALK.messages)))
+    assert [len(it.tool_notices) for it in rig.of(RequestArrived)] == [0, 1]
+    without = Rig(manual_clock)
+    without.asks(1, TALK)
+    assert [it.tool_notices for it in without.of(RequestArrived)] == [None]
 
 
 def test_a_body_that_cannot_be_read_is_still_a_request(rig: Rig):

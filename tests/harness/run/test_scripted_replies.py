@@ -104,6 +104,17 @@ def test_arguments_cut_by_max_tokens_are_not_whole(play: Any):
     assert it.sent(1).offers == [("1.1.1", "bash", False)]
 
 
+def test_equal_calls_have_an_equal_digest_and_traced_ones_have_none():
+    """A command that writes to our file has a mark of its own, so it is never the same."""
+
+    def digest(command: str) -> str:
+        call = ToolCall("bash", {"command": command})
+        return SentReply(Reply((call,)), [("1.1.1", "bash", True)]).offered(1)[0].digest
+
+    assert digest("ls") == digest("ls") != digest("pwd")
+    assert digest("ls") and not digest(wrapped("ls", "wbcdf1x1x1", Path("trace")))
+
+
 @pytest.mark.parametrize(
     ("kind", "wrapped"),
     [("prose", False), ("fenced", True), ("unclosed", False), ("list", True), ("wrong_types", False), ("none", False)],

@@ -45,6 +45,14 @@ async def test_a_message_is_handed_over_again_until_an_offset_confirms_it(rig: R
     assert rig.heard == [("poll", "Hello")] * 2
 
 
+async def test_each_message_has_an_id_of_its_own(rig: Rig):
+    """Bots leave out a message whose id they know."""
+    rig.service.put("Hello")
+    rig.service.put("And now?")
+    updates = await rig.call("getUpdates", offset=0)
+    assert len({update["message"]["message_id"] for update in updates}) == 2
+
+
 async def test_a_poll_waits_for_news_and_no_longer_than_it_says(rig: Rig):
     """Its seconds are the story's."""
     assert await rig.call("getUpdates", timeout=20) == []
