@@ -52,7 +52,7 @@ def _work_after(uses: list[ToolUse], abort: AbortSent) -> Iterator[tuple[BeaconS
         for start in use.started:
             if start.id > abort.id:
                 yield start, f"{name_of_call(use)} began"
-        began = any(start.id < abort.id and not start.background for start in use.started)
+        began = any(not start.background for start in use.started)
         for done in use.done if use.offered.traced and began else ():
             if done.id > abort.id and not done.background and (done.exit_code or 0) < OF_A_SIGNAL:
                 yield done, f"{name_of_call(use)} ran on, and ended by itself"

@@ -53,6 +53,18 @@ def test_a_command_that_a_signal_ended_has_not_run_on():
     assert check("no_work_after_abort", dies).status == "pass"
 
 
+@pytest.mark.parametrize(("exit_code", "status"), [(0, "fail"), (143, "pass")])
+def test_a_command_that_began_just_after_the_stop_may_not_run_to_its_end(exit_code: int, status: str):
+    """The signal had gone out before the command began, so only the agent can end it."""
+
+    def begins_and_ends(tell: HistoryBuilder, first: str, second: str) -> None:
+        tell.starts(second)
+        tell.wait(8)
+        tell.done(second, exit_code=exit_code)
+
+    assert check("no_work_after_abort", _after(begins_and_ends, seconds=0.6)).status == status
+
+
 def test_what_a_command_left_in_the_background_may_go_on():
     """The user started a server with it."""
     tell = HistoryBuilder()
