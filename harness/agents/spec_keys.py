@@ -114,6 +114,8 @@ class Chat(SpecPart):
     start: Argv
     quiet_s: PositiveSeconds = 1
     """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
+    busy: RegularExpression | None = None
+    """A message that fits says that the agent still works; it edits or deletes it later."""
 
 
 class Timeout(SpecPart):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wedgehog.fake_llm.other_form import FORMS
+from wedgehog.fake_llm.reply import Reply, Text
 from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names
@@ -12,6 +13,7 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
+from wedgehog.harness.scenario.fault_config import TriggerConfig
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
@@ -21,6 +23,8 @@ HAVE_CHOICES = ("openai-chat", "gemini")
 """Wires whose replies are a list of choices, or of candidates."""
 NAMES_A_SESSION = frozenset({"session", "session_dir"})
 """Templates that tell one session from another."""
+CALLS_AT_ONCE = ("gemini", "ollama")
+"""Wires whose streams have a tool call in one event."""
 NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
 """Wires whose providers do not sign what the model thought, so they refuse none of it for its signature."""
 
@@ -90,7 +94,34 @@ def _goes_on(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> bool
 
 
 def as_far_as(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
-    """The scenario as far as an agent can play it: without a session its first turn, if all faults are there.
+    """The scenario as far as an agent can play it: its faults in the events that a reply has, its turns as below."""
+    wholly = spec.wire in CALLS_AT_ONCE and spec.finish is not None and bool(spec.finish.tool and spec.finish.arg)
+    fitting = _in_one_event(scenario) if wholly else scenario
+    return _turns_of(fitting, spec, control)
+
+
+def _in_one_event(scenario: Scenario) -> Scenario:
+    """With the last words of each turn as a tool call, which is one event: a fault that counts more comes behind it."""
+    places = [(it, it.at.event or 0, _last_words(scenario, it.at)) for it in scenario.faults]
+    faults = [
+        it.model_copy(update={"at": it.at.model_copy(update={"event": 1})}) if event > 1 and words else it
+        for it, event, words in places
+    ]
+    return scenario.model_copy(update={"faults": type(scenario.faults)(faults)})
+
+
+def _last_words(scenario: Scenario, at: TriggerConfig) -> bool:
+    """Whether the scripted reply there is words alone, which end a turn."""
+    replies = scenario.turns[at.turn - 1].replies if 0 < at.turn <= len(scenario.turns) else ()
+    return at.on == "main" and 0 < at.step <= len(replies) and _words(replies[at.step - 1])
+
+
+def _words(reply: Reply) -> bool:
+    return all(isinstance(item, Text) for item in reply.items)
+
+
+def _turns_of(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
+    """Without a session its first turn, if all faults are there.
 
     Not where another turn is part of what is judged: it is given during the first one, the scenario names what must
     hold, or it is about a session in which nothing fails.

@@ -7,15 +7,14 @@ agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
 ```
 
 A message is delivered again until a later `offset` confirms it. The agent may change what it sent (`editMessageText`),
-and take it back (`deleteMessage`). As in the real one, a text is refused with 400 if it is empty or has more than 4,096
-characters, and its user does not get it. Any other method returns `true`.
+and take it back (`deleteMessage`). What counts is what its user reads: the text without the marks of its `parse_mode`.
+As in the real one, a text is refused with 400 if it is empty or has more than 4,096 characters, and its user does not
+get it. Any other method returns `true`.
 """
 
 import asyncio
 import contextlib
-import html
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from typing import Any, Literal, Self
@@ -25,6 +24,7 @@ from aiohttp import web
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock, first_of
+from wedgehog.harness.services.chat_markup import without_markup
 
 ChatNews = Literal["poll", "send", "refused"]
 """What is told of: a message that the agent receives, one that it sends, one of its texts that is refused."""
@@ -33,6 +33,8 @@ ChatOperation = Literal["poll", "send", "other"]
 ChatGate = Callable[[ChatOperation, Address, int], Awaitable[None]]
 """`await gate(operation, connection, bytes written on it)` before each response."""
 LONGEST_POLL_S = 50.0
+TYPES_S = 5.0
+"""How long a chat shows that the agent is typing, if no message comes before."""
 LONGEST_TEXT = 4096
 CHAT_ID = 7
 FIRST_ID = 100
@@ -84,6 +86,12 @@ class ChatService:
         """By their ids."""
         self._ids = count(FIRST_ID)
         self.sent_s = 0.0
+        self._types_until_s = 0.0
+
+    @property
+    def types(self) -> bool:
+        """Whether its user reads "typing …" now."""
+        return self._clock.now() < self._types_until_s
 
     @property
     def sent(self) -> list[str]:
@@ -122,12 +130,15 @@ class ChatService:
             result = await self._updates(params)
             operation = "poll" if result else "other"
         elif method == "sendmessage":
-            operation, text = "send", str(params.get("text", ""))
+            operation, text = "send", _shown(params)
+            self._types_until_s = 0.0
             result = self._says(next(self._ids), text)
             self.asked("send", text)
+        elif method == "sendchataction":
+            self._types_until_s = self._clock.now() + TYPES_S / self._scale
         elif method in ("editmessagetext", "deletemessage") and (id_ := _id(params)) in self._sent:
             if method == "editmessagetext":
-                result = self._says(id_, str(params.get("text", "")))
+                result = self._says(id_, _shown(params))
             else:
                 del self._sent[id_]
         elif method == "getme":
@@ -183,17 +194,15 @@ def _refusal(method: str, params: Mapping[str, Any]) -> str:
     """Why a text is not sent, in the words of Telegram; else empty."""
     if method not in ("sendmessage", "editmessagetext"):
         return ""
-    text = _without_marks(str(params.get("text") or ""), str(params.get("parse_mode") or ""))
+    text = _shown(params)
     if not text.strip():
         return "Bad Request: message text is empty"
     return "Bad Request: message is too long" if len(text.encode("utf-16-le")) > 2 * LONGEST_TEXT else ""
 
 
-def _without_marks(text: str, parse_mode: str) -> str:
-    """The text without its markup, which does not count; of Markdown at least as much is left out as counts."""
-    if parse_mode.lower() == "html":
-        return html.unescape(re.sub(r"<[^>]*>", "", text))
-    return re.sub(r"\]\([^)]*\)|[*_`~|\\\[]", "", text) if parse_mode else text
+def _shown(params: Mapping[str, Any]) -> str:
+    """The text as its user reads it."""
+    return without_markup(str(params.get("text") or ""), str(params.get("parse_mode") or ""))
 
 
 def _id(params: Mapping[str, Any]) -> int:

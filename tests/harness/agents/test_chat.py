@@ -49,7 +49,7 @@ async def talk(spec_of: Any, place: Any) -> AsyncIterator[Any]:
         there = replace(place, chat=service, chat_url=f"http://{host}:{port}")
 
         def opened(code: str = AGENT, **more: Any) -> Any:
-            return open_agent(spec_of(code, chat=CHAT, **more), there)
+            return open_agent(spec_of(code, **{"chat": CHAT, **more}), there)
 
         yield opened
 
@@ -73,6 +73,41 @@ async def test_a_message_that_was_edited_counts_as_it_is_and_a_deleted_one_not_a
         edited = await asyncio.wait_for(session.say("one tw =two =three", first=True), PATIENCE_S)
         deleted = await asyncio.wait_for(session.say("draft - whole", first=False), PATIENCE_S)
         assert (edited.answer, deleted.answer) == ("one\nthree", "whole")
+
+
+SLOW = """
+    import json, sys, time, urllib.request
+    url, offset = sys.argv[1], 0
+    def call(method, **words):
+        body, kind = json.dumps(words).encode(), {"content-type": "application/json"}
+        request = urllib.request.Request(f"{url}/botK/{method}", body, kind)
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return json.load(reply)["result"]
+    while True:
+        for update in call("getUpdates", offset=offset, timeout=30):
+            offset, first = update["update_id"] + 1, update["message"]["text"]
+            note = call("sendMessage", chat_id=7, text=first)
+            if first == "One moment":
+                call("sendChatAction", chat_id=7, action="typing")
+            time.sleep(1.3)
+            call("editMessageText", chat_id=7, message_id=note["message_id"], text="the answer")
+"""
+
+
+@pytest.mark.parametrize("note", ["…", "⏳", "Thinking", "One moment"])
+async def test_a_note_that_the_agent_works_does_not_end_its_turn(talk: Any, note: str):
+    """It is edited into the answer: a sign, words that the spec names, or words with "typing …" behind."""
+    chat = {**CHAT, "quiet_s": 0.5, "busy": "^Thinking$"}
+    async with talk(SLOW, chat=chat) as session:
+        outcome = await asyncio.wait_for(session.say(note, first=True), PATIENCE_S)
+        assert outcome.answer == "the answer"
+
+
+async def test_other_words_end_a_turn_when_nothing_follows(talk: Any):
+    """Only what a chat shows is known."""
+    async with talk(SLOW, chat={**CHAT, "quiet_s": 0.3}) as session:
+        outcome = await asyncio.wait_for(session.say("Thinking", first=True), PATIENCE_S)
+        assert outcome.answer == "Thinking"
 
 
 async def test_a_silent_agents_turn_ends_at_the_deadline_and_the_agent_runs_on(talk: Any):

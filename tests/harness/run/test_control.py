@@ -647,6 +647,27 @@ def test_a_promised_session_is_played_whole_where_the_scenario_is_about_it(
     assert why_skipped(played, agent(**spec), facts) == ""
 
 
+@pytest.mark.parametrize(
+    ("wire", "finish", "at", "event"),
+    [
+        ("gemini", {"tool": "done", "arg": "text"}, {"event": 8}, 1),
+        ("ollama", {"tool": "done", "arg": "text"}, {"event": 8}, 1),
+        ("gemini", {"tool": "done", "arg": "text"}, {"event": 0}, 0),
+        ("gemini", {"tool": "done", "arg": "text"}, {"turn": 2, "event": 4}, 4),  # a call of the script
+        ("gemini", {"tool": "done", "arg": "text"}, {"turn": 2, "step": 2, "event": 4}, 1),
+        ("gemini", {"tool": "done"}, {"event": 8}, 8),  # the words are text
+        ("gemini", None, {"event": 8}, 8),
+        ("openai-chat", {"tool": "done", "arg": "text"}, {"event": 8}, 8),
+    ],
+)
+def test_last_words_in_one_event_are_struck_behind_it(wire: str, finish: Any, at: dict[str, Any], event: int):
+    """Gemini and Ollama stream a tool call in one event: no fault behind the eighth one would ever fire."""
+    turns = [TWO[0], {"user": "y", "model": [{"tool": "shell", "args": {"command": "x"}}, {"text": "z"}]}]
+    story, facts = scenario(turns=turns, faults=[{"at": at, "do": "early_end"}]), ControlFacts(True, resumes=True)
+    played = as_far_as(story, agent(wire=wire, **({"finish": finish} if finish else {})), facts)
+    assert [it.at.event for it in played.faults] == [event]
+
+
 def test_a_scenario_about_a_session_alone_is_skipped_where_none_is_promised():
     """Its first turn says nothing of what it is about."""
     story, facts = scenario(turns=TWO, tags=["session"]), ControlFacts(True)

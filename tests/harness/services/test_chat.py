@@ -125,7 +125,49 @@ async def test_the_longest_text_is_taken_and_its_markup_does_not_count(rig: Rig,
     rig.service.put("Hello")
     await rig.call("getUpdates")
     await rig.call("sendMessage", chat_id=7, **words)
-    assert rig.service.sent == [words["text"]]
+    (sent,) = rig.service.sent
+    assert len(sent.encode("utf-16-le")) == 2 * 4096
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "shown"),
+    [
+        (None, "2 * 3_000 \\.", "2 * 3_000 \\."),
+        ("HTML", '<b>a</b> &lt; <a href="http://x.y">c</a>', "a < c"),
+        (
+            "MarkdownV2",
+            r"*Error*: HTTP status 503 \(the server says \"no\_way\"\)\.",
+            'Error: HTTP status 503 (the server says "no_way").',
+        ),
+        ("MarkdownV2", r"||a|| _b_ ~c~ [d\.e](http://x.y/\)) 1 \> 0", "a b c d.e 1 > 0"),
+        ("MarkdownV2", "```python\na_b = 'c\\`'\n``` and `x_y*z`", "a_b = 'c`'\n and x_y*z"),
+        ("Markdown", r"*a* \_b\_ [c](http://x.y) d\.e `f_g`", r"a _b_ c d\.e f_g"),
+    ],
+)
+async def test_the_text_is_what_its_user_reads_without_its_marks(rig: Rig, mode: str | None, text: str, shown: str):
+    """Escapes and marks would hide the words of an error, and parts of a long answer."""
+    rig.service.put("Hello")
+    await rig.call("getUpdates")
+    words = {"text": text, **({"parse_mode": mode} if mode else {})}
+    first = await rig.call("sendMessage", chat_id=7, **words)
+    assert (first["text"], rig.service.sent) == (shown, [shown])
+    await rig.call("editMessageText", chat_id=7, message_id=first["message_id"], **words)
+    assert rig.service.sent == [shown]
+
+
+async def test_the_agent_types_until_its_next_message_or_five_seconds(rig: Rig):
+    """As a chat shows it."""
+    rig.service._scale = 1
+    rig.service.put("Hello")
+    await rig.call("getUpdates")
+    assert not rig.service.types
+    await rig.call("sendChatAction", chat_id=7, action="typing")
+    assert rig.service.types
+    await rig.call("sendMessage", chat_id=7, text="Hi")
+    assert not rig.service.types
+    await rig.call("sendChatAction", chat_id=7, action="typing")
+    rig.service._types_until_s -= 5
+    assert not rig.service.types
 
 
 async def test_other_methods_are_answered_and_not_recorded(rig: Rig):
