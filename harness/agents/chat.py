@@ -42,7 +42,7 @@ class ChatSession(HttpSession):
         return "" if self._chat.polled.is_set() else " (no poll of the chat service came)"
 
     async def _told(self, turn: HttpTurn) -> Outcome:
-        return replace(await super()._told(turn), appends=True)
+        return replace(await super()._told(turn), appends=True, streamed=True)  # its user reads no status
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""

@@ -18,7 +18,8 @@ def exit_code_tells(history: History) -> Iterator[Verdict]:
     by themselves with an answer or an error that a person can see; after a stop either code is right. If the last reply
     broke off after all its words, an agent that streams cannot know that they were all: it may call its turn an error.
     So it may if it shows the answer and the disk is full, so that it cannot store it. A service that answers with
-    server-sent events or lines of JSON has sent its status before it knows the outcome; there it is not judged.
+    server-sent events or lines of JSON has sent its status before it knows the outcome; there it is not judged. A bot
+    in a chat has none.
 
     Fix: Exit with a code above 0, or answer with a status of 400 or more, if the turn ended in an error; exit with
     0 only after an answer.

@@ -64,7 +64,7 @@ async def test_all_that_is_sent_until_it_is_quiet_is_the_answer(talk: Any):
         again = await asyncio.wait_for(session.say("three", first=False), PATIENCE_S)
         assert (again.answer, session.started.pid) == ("three", pid)
         assert session.beside() is None
-        assert again.appends
+        assert again.appends and again.streamed  # no status tells a script of the outcome
 
 
 async def test_a_message_that_was_edited_counts_as_it_is_and_a_deleted_one_not_at_all(talk: Any):
