@@ -14,7 +14,6 @@ from wedgehog.harness.inject.targets import ProcessTargets
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, MAIN_SESSION
 from wedgehog.harness.run.workers import Peers, askers_below, workers_below
-from wedgehog.harness.sandbox.cleanup import carrying
 from wedgehog.harness.sandbox.process_info import tree_of
 from wedgehog.harness.sandbox.signals import tree
 
@@ -72,10 +71,11 @@ class AgentProcesses(ProcessTargets):
     def _tool(self, token: str) -> Iterator[psutil.Process]:
         """The youngest shell with the scripted command, wherever it has moved, and all processes below it.
 
-        A child that a shell has forked shows the shell's own words until it runs a program: it is no shell of its own.
+        It may lack the run's mark: some agents give their commands a clean environment. A child that a shell has
+        forked shows the shell's own words until it runs a program: it is no shell of its own.
         """
         begins = re.compile(rf"printf ['\"\\]+{re.escape(token)} started")  # (an agent may quote it once more)
-        lines = [(process, _words(process)) for process in carrying(self.mark)] if token else []
+        lines = [(process, _words(process)) for process in tree_of(self.mark, self.leaders)] if token else []
         found = {process.pid: line for process, line in lines if any(map(begins.search, line))}
         shells = [one for one, line in lines if one.pid in found and found.get(_parent(one)) != line]
         if shells:

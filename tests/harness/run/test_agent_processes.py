@@ -39,6 +39,25 @@ def test_the_tool_is_the_shell_that_runs_the_command(tmp_path: Path, manual_cloc
         process.stdin.close()
 
 
+def test_the_tool_is_found_where_the_agent_gives_it_a_clean_environment(tmp_path: Path, manual_clock: Any):
+    """Some agents pass HOME and PATH alone to their commands, so that no command reads their keys."""
+    trace, mark = tmp_path / "trace", f"{tmp_path.name}-{os.getpid()}"
+    shell = ("env", "-i", f"PATH={os.environ['PATH']}", "sh", "-c", wrapped("read -r line", f"{SALT}1x1x1", trace))
+    with subprocess.Popen(
+        ["sh", "-c", '"$@"; true', "sh", *shell],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {RUN_VARIABLE: mark},
+    ) as agent:
+        while not trace.exists():
+            threading.Event().wait(0.01)
+        session: Any = SimpleNamespace(name="main", leader=SimpleNamespace(pid=agent.pid))
+        found = [it.pid for it in AgentProcesses(mark, manual_clock, [session]).find("tool", "1.1.1", 1)]
+        assert found == [it.pid for it in psutil.Process(agent.pid).children(recursive=True)]
+        assert agent.stdin is not None
+        agent.stdin.close()
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -56,6 +75,6 @@ def test_the_shell_of_a_command_is_found_however_the_agent_quotes_it(
     shell = SimpleNamespace(
         cmdline=lambda: ["bash", "-c", line], pid=2, ppid=lambda: 1, create_time=float, children=lambda **_: ()
     )
-    monkeypatch.setattr(agent_processes, "carrying", lambda mark: [other, shell])
+    monkeypatch.setattr(agent_processes, "tree_of", lambda mark, leaders: [other, shell])
     targets = AgentProcesses("mark", manual_clock)
     assert [process.pid for process in targets.find("tool", "1.2.1", 1)] == [2]
