@@ -13,6 +13,8 @@ _HANDLE = re.compile(r"^(?:(?:sub_?)?agent|task|job|run|thread|session)?_?(?:ids
 _IN_TEXT = re.compile(
     r"(?:agent|task|job|run|thread|session)[ _-]?(?:id|name|key|handle)\W{1,4}([\w./:-]*\w)", re.IGNORECASE
 )
+_LOOKS_LIKE_ONE = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[_-][\w-]*\w")
+"""A word such as `task_2` or `bg-17`. Of two it is not known which one is meant."""
 
 
 def asks_for_result(conversation: Conversation, tools: Sequence[ToolSpec]) -> tuple[str, dict[str, Any]] | None:
@@ -43,6 +45,8 @@ def _handle_in(text: str) -> str:
 
     >>> _handle_in('{"agent_id": "a1", "nickname": "Euler"}'), _handle_in("Launched. agentId: a2 (ask for it)")
     ('a1', 'a2')
+    >>> _handle_in("The helper task_2 works in the background."), _handle_in("job-1 on gpt-5 began")
+    ('task_2', '')
     """
     try:
         told = json.loads(text)
@@ -51,8 +55,10 @@ def _handle_in(text: str) -> str:
     if isinstance(told, Mapping):
         named = (value for key, value in told.items() if _HANDLE.search(_snake(key)) and isinstance(value, str))
         return next(named, "")
-    found = _IN_TEXT.search(text)
-    return found[1] if found else ""
+    if found := _IN_TEXT.search(text):
+        return found[1]
+    words = set(_LOOKS_LIKE_ONE.findall(text))
+    return words.pop() if len(words) == 1 else ""
 
 
 def _snake(name: str) -> str:

@@ -28,6 +28,7 @@ def waits(name: str = "wait_agent", required: tuple[str, ...] = ("targets",), **
         (CODEX, waits(**TARGETS), ("wait_agent", {"targets": ["01a2-7fb1"]})),
         ("Launched.\nagentId: a62e (internal)", waits("TaskOutput", ("task_id",), task_id=TEXT), {"task_id": "a62e"}),
         ("Agent ID: a-1.", waits("get_subagent_result", ("agent_id",), agent_id=TEXT), {"agent_id": "a-1"}),
+        ("The helper task_2 works. You will be told.", waits("check_task", ("id",), id=TEXT), {"id": "task_2"}),
         ('{"sessionKey": "main:2"}', waits("sessions_yield", ("key",), key=TEXT), {"key": "main:2"}),
     ],
 )
@@ -40,6 +41,7 @@ def test_the_name_in_the_result_of_the_call_is_the_argument(result: str, tools: 
     ("conversation", "tools"),
     [
         (talk("It was launched."), waits(**TARGETS)),
+        (talk("job-1 began on gpt-5."), waits(**TARGETS)),
         (talk(CODEX, "read_file"), waits(**TARGETS)),
         (talk(CODEX), waits("close_agent", **TARGETS)),
         (talk(CODEX), waits(targets={"type": "object"})),
