@@ -2,14 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from wedgehog.fake_llm.script.position import Positions
-from wedgehog.harness.inject.injector import Injector
-from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.call import ReplyEnded
 from wedgehog.harness.record.events.turn import DeadlineHit, StartMissed
-from wedgehog.harness.record.history import History
 from wedgehog.harness.run.count_bounds import CountBounds, requests_of
-from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
+from wedgehog.harness.run.run_parts import RunParts
 
 LONGEST_STRETCH_S = 60.0
 """The run's waits for processors stretch a bound by at most this."""
@@ -31,54 +27,47 @@ class Bounds:
 class Deadline:
     """Looks whether a turn has reached its bounds, and records it."""
 
-    history: History
-    injector: Injector
-    positions: Positions
-    lag: LagMonitor
-    clock: Clock
+    run: RunParts
     bounds: Bounds
-    cpu: CpuMeter | None
     tick_s: float
     """How often it is asked."""
 
     def has_too_many(self, turn: int) -> bool:
         """Whether it has more rounds or calls than its bounds allow; if so, that is recorded."""
-        now, first = self.clock.now(), next(requests_of(self.history, turn), None)
-        if first is None or now < self.injector.agent.dying_until_s:
+        now, first = self.run.clock.now(), next(requests_of(self.run.history, turn), None)
+        if first is None or now < self.run.injector.agent.dying_until_s:
             return False
-        too_many = self.bounds.counts.exceeded(self.history, turn, self.positions.rounds(turn))
+        too_many = self.bounds.counts.exceeded(self.run.history, turn, self.run.positions.rounds(turn))
         if too_many:
-            self.history.add(DeadlineHit(turn=turn, bound_s=now - first.at_s, too_many=too_many))
+            self.run.history.add(DeadlineHit(turn=turn, bound_s=now - first.at_s, too_many=too_many))
         return bool(too_many)
 
     def is_over(self, turn: int, given_s: float, *, frozen_s: float) -> bool:
         """Whether the turn is over its time, apart from the `frozen_s` seconds in which its processes were stopped."""
-        now, slack = self.clock.now(), 1.0 + self.lag.worst_s + frozen_s
-        if now < self.injector.agent.dying_until_s:
+        now, slack = self.run.clock.now(), 1.0 + self.run.lag.worst_s + frozen_s
+        if now < self.run.injector.agent.dying_until_s:
             return False
-        first = next((event.at_s for event in requests_of(self.history, turn)), None)
+        first = next((event.at_s for event in requests_of(self.run.history, turn)), None)
         # Before the first request the agent waits for no reply of the harness.
-        waited_s = self.waited_s(given_s) if first is None else self.waited_s(first, with_harness=True)
+        waited_s = self.run.waited_s(given_s) if first is None else self.run.waited_s(first, with_harness=True)
         slack += min(waited_s, LONGEST_STRETCH_S)
         excess_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
-        if first is None and not self.injector.keeps_requests_away:
+        if first is None and not self.run.injector.keeps_requests_away:
             missed = now - given_s > self.bounds.start_s + slack
             if missed:
-                self.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
+                self.run.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
             return missed
         start = first if first is not None else given_s + self.bounds.start_up_s
         late_s = now - start - (self.bounds.turn_s + slack + self.tick_s)
         if late_s <= 0 or (late_s <= self.bounds.exit_s and self._answered(turn)):
             return False
-        self.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
+        self.run.history.add(DeadlineHit(turn=turn, bound_s=self.bounds.turn_s, cpu_wait_s=excess_s))
         return True
-
-    def waited_s(self, since_s: float, *, with_harness: bool = False) -> float:
-        """Seconds that the run has waited for processors since then."""
-        return self.cpu.waited_s(since_s, with_harness=with_harness) if self.cpu is not None else 0.0
 
     def _answered(self, turn: int) -> bool:
         """Whether its last call brought the final reply, so that only the agent's end is missing."""
-        mine = {event.call for event in requests_of(self.history, turn) if not event.background}
-        last = next((event for event in reversed(self.history.events) if getattr(event, "call", None) in mine), None)
+        mine = {event.call for event in requests_of(self.run.history, turn) if not event.background}
+        last = next(
+            (event for event in reversed(self.run.history.events) if getattr(event, "call", None) in mine), None
+        )
         return isinstance(last, ReplyEnded) and (last.how, last.stop) == ("complete", "end")

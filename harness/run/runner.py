@@ -8,12 +8,6 @@ import traceback
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.script.calls_in_text import CallsInText
-from wedgehog.fake_llm.script.position import Positions
-from wedgehog.fake_llm.script.results_in_text import ResultsInText
-from wedgehog.fake_llm.script.turns import FinishCall, TurnScript
-from wedgehog.fake_llm.script.when import conversation_of
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.agents.backend_links import passwords
@@ -32,13 +26,16 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.agent_processes import AgentProcesses
 from wedgehog.harness.run.connection_watch import ConnectionWatch
-from wedgehog.harness.run.control import ControlFacts, read_control, shape_in
+from wedgehog.harness.run.control import ControlFacts, read_control
 from wedgehog.harness.run.cpu_wait import CpuMeter, CpuWatch, LagMonitor
+from wedgehog.harness.run.deadline import Deadline
 from wedgehog.harness.run.diagnostics import Diagnostics, SimDiagnostics
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.messages import RunMessages, RunTokens
 from wedgehog.harness.run.recorder import Recorder
+from wedgehog.harness.run.run_parts import RunParts
 from wedgehog.harness.run.run_services import WEB, Links, RunServices
+from wedgehog.harness.run.scripted_model import positions_of, script_of
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.session_files import SessionFiles
 from wedgehog.harness.run.turn import (
@@ -56,7 +53,6 @@ from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
 from wedgehog.harness.sandbox.process_info import peers_of
-from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, STORE
 from wedgehog.harness.services import beacon
 from wedgehog.harness.services.backend import place_of
@@ -120,68 +116,35 @@ class _Run:
         folder: Path,
     ) -> None:
         """Nothing is open yet. Parts that need each other get a callback of one line."""
-        spec, scenario, scale, control = job.agent, job.scenario, job.time_scale, job.control
+        scenario, scale, control = job.scenario, job.time_scale, job.control
         links = Links(network, scenario.plan(scale))
         self.job, self.network, self.links, self.store = job, network, links, store
         self.simulated = network.name == "sim"
         self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
-        tokens = RunTokens(f"{job.seed} {scenario.name} {spec.name} {job.words}")
+        tokens = RunTokens(f"{job.seed} {scenario.name} {job.agent.name} {job.words}")
         self.messages = RunMessages(scenario, tokens, scale, job.recovery_calls)
         self.turns = self.messages.replies()
-        salt = self.messages.tokens.salt
-        shape = shape_in(scenario, control) if control else None
-        calls = spec.calls_in_text
-        results = ResultsInText.of(calls, control.frame if control else None) if calls else None
-        as_words = control is not None and control.results_in_text
-        self.positions = Positions(
-            salt,
-            shape,
-            lambda talk: _named(scenario, talk),
-            results,
-            results_as_words=as_words,
-            never_aside=control is not None and not control.background,
-        )
+        self.positions = positions_of(job, tokens.salt)
         self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
-        self.files = SessionFiles(
-            spec,
-            lambda: self.place,
-            history,
-            salt,
-            store.folder,
-            job.beside or Path(),
-            scenario.session_of,
-            lambda: self.places,
-        )
-        targets = Targets(
-            self.processes,
-            self.files,
-            disk=lambda: self.place.disk,
-            grace_s=max(KILL_GRACE_LEAST_S, KILL_GRACE_S / scale),
-            server=lambda: self.services,
-            hosts=lambda: self.place.hosts,
-            databases=self._databases,
-        )
+        self.files = self._session_files()
         self.injector = Injector(
-            links.plan, links, history, clock, scenario.messages(scale), targets=targets, delivered=self._delivered
+            links.plan,
+            links,
+            history,
+            clock,
+            scenario.messages(scale),
+            targets=self._targets(),
+            delivered=self._delivered,
         )
         log = store.folder / "tools.log"
         self.services = RunServices(
-            scenario, spec, links, self.injector, history, self.positions, clock, scale, folder, job.mark, log
+            scenario, job.agent, links, self.injector, history, self.positions, clock, scale, folder, job.mark, log
         )
         self.urls = {"web_url": ""}
         trace = folder / "cwd" / beacon.FILE_NAME
-        self.beacons = beacon.BeaconFile(trace, self._beacon_seen, one_line=bool(calls))
-        script = TurnScript(
-            self.positions,
-            self.turns,
-            self.urls,
-            self.beacons.wrapped,
-            nonce_per_call=control is None,
-            conversations=self.messages.conversations(),
-            finish=FinishCall(spec.finish.tool, spec.finish.arg, spec.finish.text, spec.finish.chosen)
-            if spec.finish
-            else None,
-            in_text=CallsInText(calls) if calls else None,
+        self.beacons = beacon.BeaconFile(trace, self._beacon_seen, one_line=bool(job.agent.calls_in_text))
+        script = script_of(
+            job, self.positions, self.turns, self.messages.conversations(), self.urls, self.beacons.wrapped
         )
         self.tokens = TokenEndpoint(self.injector.tokens.asked, self.injector.tokens.expires_in)
         self.replies = ScriptedReplies(script, self.injector, clock, self.services.offered, self.tokens)
@@ -192,9 +155,33 @@ class _Run:
         )
         self.pipes = StdioServer(network, self.injector.pipes.resets, self.injector.pipes)
 
+    def _session_files(self) -> SessionFiles:
+        """The session files of the agent, in folders that are known when it is opened."""
+        return SessionFiles(
+            self.job.agent,
+            lambda: self.place,
+            self.history,
+            self.messages.tokens.salt,
+            self.store.folder,
+            self.job.beside or Path(),
+            self.job.scenario.session_of,
+            lambda: self.places,
+        )
+
+    def _targets(self) -> Targets:
+        """What faults can strike beside the links."""
+        return Targets(
+            self.processes,
+            self.files,
+            disk=lambda: self.place.disk,
+            grace_s=max(KILL_GRACE_LEAST_S, KILL_GRACE_S / self.job.time_scale),
+            server=lambda: self.services,
+            hosts=lambda: self.place.hosts,
+            databases=self._databases,
+        )
+
     async def play(self) -> ControlFacts | None:
         """Open everything, play the turns, heal; the facts of a control run."""
-        close_after = self.injector.closes_after
         lag, watch = LagMonitor(self.clock), ConnectionWatch(self.processes.pids)
         watched = not self.simulated and not self.job.agent.hosts  # a private network shows what is refused
         async with (
@@ -202,17 +189,7 @@ class _Run:
             watch if watched else contextlib.nullcontext(),
             self.pipes,
             self.services,
-            FakeLLM(
-                self.replies,
-                self.recorder,
-                clock=self.clock,
-                close_after=close_after,
-                waits_for_close=True,
-                tokens=self.tokens,
-                gateway=any(
-                    it.fault.unofficial and not leave_the_words([it.fault.name]) for it in self.injector.plan.faults
-                ),
-            ) as llm,
+            self._provider() as llm,
             self.links.open("llm", (llm.host, llm.port)),
         ):
             try:
@@ -231,22 +208,41 @@ class _Run:
                 self.history.add(LagSeen(worst_s=lag.worst_s))
         return control_facts(self.history, self.replies, self.job.agent.wire) if self.job.control is None else None
 
+    def _provider(self) -> FakeLLM:
+        planned = self.injector.plan.faults
+        return FakeLLM(
+            self.replies,
+            self.recorder,
+            clock=self.clock,
+            close_after=self.injector.closes_after,
+            waits_for_close=True,
+            tokens=self.tokens,
+            gateway=any(it.fault.unofficial and not leave_the_words([it.fault.name]) for it in planned),
+        )
+
+    def _small_disk(self) -> SmallDisk | None:
+        """The disk that a fault fills, if there is such a fault."""
+        if "disk" not in self.job.scenario.needs:
+            return None
+        home = self.folder.absolute()
+        folders = session_folders(self.job.agent, self.job.scenario.sessions)
+        return SmallDisk(self.folder, [home / name for name in ("home", *folders)])
+
+    def _private_hosts(self) -> PrivateHosts | None:
+        """The agent's own network, if its spec names hard-coded hosts."""
+        if not self.job.agent.hosts:
+            return None
+        return PrivateHosts(
+            self.job.agent.hosts,
+            self.links.addresses(),
+            self.folder,
+            self._host_refused,
+            self._bad_certificate,
+            ask_for_names="hosts" in self.job.scenario.needs,
+        )
+
     def _agent_context(self) -> AgentContext:
-        spec, links = self.job.agent, self.links
-        disk = hosts = None
-        if "disk" in self.job.scenario.needs:
-            home = self.folder.absolute()
-            folders = session_folders(spec, self.job.scenario.sessions)
-            disk = SmallDisk(self.folder, [home / name for name in ("home", *folders)])
-        if spec.hosts:
-            hosts = PrivateHosts(
-                spec.hosts,
-                links.addresses(),
-                self.folder,
-                self._host_refused,
-                self._bad_certificate,
-                ask_for_names="hosts" in self.job.scenario.needs,
-            )
+        links = self.links
         return AgentContext(
             folder=self.folder,
             llm_url=links.url("llm") or "",
@@ -260,11 +256,11 @@ class _Run:
             tool_command=self.services.tool_command,
             store_url=links.url(STORE, scheme="tcp"),
             web_url=links.url(WEB),
-            disk=disk,
-            hosts=hosts,
+            disk=self._small_disk(),
+            hosts=self._private_hosts(),
             chat=self.services.chat,
             chat_url=links.url(CHAT),
-            backends={name: place_of(links[BACKEND + name].address) for name in spec.links},
+            backends={name: place_of(links[BACKEND + name].address) for name in self.job.agent.links},
             pipe=self.pipes.address,
             simulated=self.simulated,
             warm=self.job.warm,
@@ -296,24 +292,19 @@ class _Run:
         inside = hosts.links_by_address if isinstance(hosts, PrivateHosts) else {}
         processes, links = self.processes, self.links.addresses()
         processes.peers = lambda found: peers_of(found, links, inside)
+        parts = RunParts(self.history, self.injector, self.positions, self.clock, lag, self.cpu)
         player = TurnPlayer(
+            parts,
+            Deadline(parts, self.job.bounds, VIRTUAL_TICK_S if self.simulated else TICK_S),
             session,
-            self.history,
-            self.injector,
-            self.positions,
-            lag,
-            self.clock,
-            self.job.bounds,
             stays=self.job.agent.kind != "command",
             look=self.beacons.look,
             hung=SimDiagnostics(self.history, store.folder, self.clock, agent_waits).at
             if self.simulated
             else Diagnostics(processes, links, self.history, store.folder, self.clock, inside).at,
             sessions=processes.sessions,
-            cpu=self.cpu,
             watch=IN_VIRTUAL_TIME if self.simulated else AfterStop(),
             hang_up_s=HANG_UP_ARRIVES_S,
-            tick_s=VIRTUAL_TICK_S if self.simulated else TICK_S,
         )
         turns = Turns(self.messages, player, self.files, self.job.agent)
         await (turns.play() if self.job.control else turns.play_control(self.replies, self.turns))
@@ -358,11 +349,6 @@ class _Run:
 
     def _host_refused(self, host: str, why: str) -> None:
         self.history.add_unless_sealed(HostRefused(host=host, why=why))
-
-
-def _named(scenario: Scenario, conversation: Conversation) -> str:
-    found = conversation_of(scenario.conversations, conversation)
-    return found.name if found is not None else ""
 
 
 @contextlib.asynccontextmanager

@@ -5,11 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
-from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.processes import ToRunner
-from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
     AbortSent,
@@ -18,12 +15,11 @@ from wedgehog.harness.record.events.turn import (
     StimulusGiven,
     TurnEnded,
 )
-from wedgehog.harness.record.history import History
 from wedgehog.harness.run.count_bounds import requests_of
-from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
-from wedgehog.harness.run.deadline import LONGEST_STRETCH_S, Bounds, Deadline
+from wedgehog.harness.run.deadline import LONGEST_STRETCH_S, Deadline
 from wedgehog.harness.run.messages import UserMessage
 from wedgehog.harness.run.redelivery import delivered_again
+from wedgehog.harness.run.run_parts import RunParts
 from wedgehog.harness.services.beacon import tokens_in
 
 TICK_S, VIRTUAL_TICK_S = 0.05, 1.0
@@ -65,13 +61,9 @@ IN_VIRTUAL_TIME = AfterStop(quiet_s=30.0, longest_s=60.0)
 class TurnPlayer:
     """Plays the turns of one run."""
 
+    run: RunParts
+    deadline: Deadline
     session: Session
-    history: History
-    injector: Injector
-    positions: Positions
-    lag: LagMonitor
-    clock: Clock
-    bounds: Bounds
     stays: bool
     """Whether the agent runs on between messages (a service), so that it may go on spending after a stop."""
     look: Callable[[], None] = lambda: None
@@ -82,21 +74,17 @@ class TurnPlayer:
     """The open sessions, the first one of a name is its own."""
     beside: "TurnPlayer | None" = None
     """The player of the turn during which this one is given."""
-    cpu: CpuMeter | None = None
-    """The waits for processors; None where the system does not tell them."""
     at_work: bool = False
     frozen_before_s: float = 0.0
     watch: AfterStop = AfterStop()
-    tick_s: float = TICK_S
-    """How often it looks whether the turn is over its time."""
     hang_up_s: float = 0.0
     """For a hang-up with which the agent ends its turn to reach the provider, before the turn's faults are healed."""
 
     async def play(self, message: UserMessage, during: Mapping[int, UserMessage] | None = None) -> None:
         """Give one message, wait until its turn is over, heal. Errors: NetworkBrokeError, AgentError."""
-        self.positions.begin(message.number, message.marker, message.text, message.session)
-        await self.injector.before_turn(message.number)
-        self.history.add(
+        self.run.positions.begin(message.number, message.marker, message.text, message.session)
+        await self.run.injector.before_turn(message.number)
+        self.run.history.add(
             StimulusGiven(
                 turn=message.number,
                 stimulus=message.kind,
@@ -107,18 +95,18 @@ class TurnPlayer:
             )
         )
         async with self._messages_during(during or {}) as give:
-            async with delivered_again(self.session, self.history, self.clock, message, self._asks):
+            async with delivered_again(self.session, self.run.history, self.run.clock, message, self._asks):
                 outcome = await self._outcome_of(message, give)
                 self.look()
-                if self.cpu is not None:
-                    self.history.add(self.cpu.seen(message.number))
-                self.history.add(_ended(message.number, outcome))
+                if self.run.cpu is not None:
+                    self.run.history.add(self.run.cpu.seen(message.number))
+                self.run.history.add(_ended(message.number, outcome))
             if outcome.ended in ("aborted", "gave up"):
                 await self._watch_after_stop(message.number)
-            self.positions.end(message.number)
+            self.run.positions.end(message.number)
             if self.hang_up_s:
-                await self.clock.sleep(self.hang_up_s)
-            await self.injector.after_turn(message.number)
+                await self.run.clock.sleep(self.hang_up_s)
+            await self.run.injector.after_turn(message.number)
 
     @contextlib.asynccontextmanager
     async def _messages_during(self, messages: Mapping[int, UserMessage]) -> AsyncIterator[GiveMessage]:
@@ -162,26 +150,26 @@ class TurnPlayer:
         """Set what the user of this turn answers to a request for permission, and record each request."""
 
         def asked(offered: tuple[str, ...], chosen: str, about: str) -> None:
-            if not self.history.sealed:
+            if not self.run.history.sealed:
                 self.look()  # a command that has begun did so before its user was asked
             event = PermissionAsked(turn=message.number, offered=offered, chosen=chosen, tokens=tokens_in(about))
-            self.history.add_unless_sealed(event)
+            self.run.history.add_unless_sealed(event)
 
         self.session.answers(message.permission, asked)
 
     async def _outcome_of(self, message: UserMessage, give: GiveMessage) -> Outcome:
         kind = "user" if message.kind == "recovery" else message.kind
-        self.frozen_before_s = self.injector.frozen_s
+        self.frozen_before_s = self.run.injector.frozen_s
         self._answer_questions(message)
         self.session.choose(message.chosen_model)
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=message.opens))
-        given_s = self.clock.now()
+        given_s = self.run.clock.now()
         self.at_work = True
         try:
             while not saying.done():
                 if self._queues_behind_another():
                     # The agent may work on the turn before this one first: its time has not begun.
-                    given_s = self.clock.now()
+                    given_s = self.run.clock.now()
                 await self._one_tick(saying, message.number, given_s, give)
             return await saying
         finally:
@@ -191,24 +179,20 @@ class TurnPlayer:
                 with contextlib.suppress(asyncio.CancelledError, AgentError):
                     await saying
 
-    @property
-    def _deadline(self) -> Deadline:
-        return Deadline(
-            self.history, self.injector, self.positions, self.lag, self.clock, self.bounds, self.cpu, self.tick_s
-        )
-
     def _queues_behind_another(self) -> bool:
         """Whether the turn during which this one is given is of the same session, and still goes on."""
         return self.beside is not None and self.beside.at_work and self.beside.session.name == self.session.name
 
     async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, give: GiveMessage) -> None:
         if self.beside is not None:  # the player of the first turn obeys all demands
-            await asyncio.wait({saying}, timeout=self.tick_s)
+            await asyncio.wait({saying}, timeout=self.deadline.tick_s)
         else:
-            demand = asyncio.create_task(self.injector.demands.get())
-            message = asyncio.create_task(self.injector.messages.get())
+            demand = asyncio.create_task(self.run.injector.demands.get())
+            message = asyncio.create_task(self.run.injector.messages.get())
             try:
-                await asyncio.wait({saying, demand, message}, timeout=self.tick_s, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    {saying, demand, message}, timeout=self.deadline.tick_s, return_when=asyncio.FIRST_COMPLETED
+                )
                 if message.done():
                     give(message.result())
                 if demand.done():
@@ -218,12 +202,12 @@ class TurnPlayer:
                 message.cancel()
         if saying.done():
             return
-        if self.injector.broken.is_set():
+        if self.run.injector.broken.is_set():
             await self._end(saying, grace_s=0.5)
             raise NetworkBrokeError
-        if self._deadline.has_too_many(turn):
+        if self.deadline.has_too_many(turn):
             await self._end(saying)
-        elif self._deadline.is_over(turn, given_s, frozen_s=self.injector.frozen_s - self.frozen_before_s):
+        elif self.deadline.is_over(turn, given_s, frozen_s=self.run.injector.frozen_s - self.frozen_before_s):
             await self.hung(turn)
             await self._end(saying)
 
@@ -231,10 +215,10 @@ class TurnPlayer:
         if demand == "look":
             return
         if demand == "abort":
-            self.history.add(AbortSent(turn=turn, hangs_up=self.session.stops_by_hanging_up))
+            self.run.history.add(AbortSent(turn=turn, hangs_up=self.session.stops_by_hanging_up))
             await self.session.abort()
         else:
-            self.history.add(GaveUp(turn=turn, after_s=after_s))
+            self.run.history.add(GaveUp(turn=turn, after_s=after_s))
             await self.session.give_up()
 
     async def _end(self, saying: "asyncio.Task[Outcome]", grace_s: float = 5.0) -> None:
@@ -245,23 +229,25 @@ class TurnPlayer:
         """Wait for requests of a stopped agent that goes on spending."""
         if not self.stays:
             return
-        stopped_s = self.clock.now()
-        while not self.injector.broken.is_set():
-            waited = self.clock.now() - stopped_s
-            cpu_s = self._deadline.waited_s(stopped_s, with_harness=True)
-            late = AFTER_STOP_S + 1.0 + self.lag.worst_s + cpu_s
+        stopped_s = self.run.clock.now()
+        while not self.run.injector.broken.is_set():
+            waited = self.run.clock.now() - stopped_s
+            cpu_s = self.run.waited_s(stopped_s, with_harness=True)
+            late = AFTER_STOP_S + 1.0 + self.run.lag.worst_s + cpu_s
             longest_s = self.watch.longest_s + min(cpu_s, LONGEST_STRETCH_S)
-            spent = any(event.at_s > stopped_s + late + LATER_READING_S for event in requests_of(self.history, turn))
+            spent = any(
+                event.at_s > stopped_s + late + LATER_READING_S for event in requests_of(self.run.history, turn)
+            )
             if spent or waited > longest_s or (waited > late + self.watch.quiet_s and not self._busy(turn)):
                 return
-            await self.clock.sleep(self.tick_s)
+            await self.run.clock.sleep(self.deadline.tick_s)
 
     def _asks(self) -> bool:
-        return bool(self.injector.open_calls)
+        return bool(self.run.injector.open_calls)
 
     def _busy(self, turn: int) -> bool:
         """Whether a call is open, or a tool of this turn still runs."""
-        mine = [event for event in self.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
+        mine = [event for event in self.run.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
         done = {event.token for event in mine if event.phase == "done"}
         return self._asks() or any(event.token not in done for event in mine)
 

@@ -39,7 +39,7 @@ class Turns:
         scenario = self.messages.scenario
         for number in range(1, len(scenario.turns) + 1):
             await self.give(number)
-        await self.player.injector.heal_all()
+        await self.player.run.injector.heal_all()
         number = len(scenario.turns) + 1
         for session in scenario.sessions:
             number = await self._recover(number, session)
@@ -47,8 +47,8 @@ class Turns:
     async def play_control(self, replies: ScriptedReplies, script: dict[int, ScriptedTurn]) -> None:
         """The control's message; if that was answered, one with a call of the shell, then one of our tool host's."""
         await self.give(1)
-        answered_by = _answered_by(self.player.history, replies)
-        unended = self.player.stays and self.player.history.turns[0].deadline is not None
+        answered_by = _answered_by(self.player.run.history, replies)
+        unended = self.player.stays and self.player.run.history.turns[0].deadline is not None
         if answered_by is None or unended:  # a process that stays takes no message before the end of the one before
             return
         tools, turn = replies.script.tools(replies.tools_seen[_put_into_json(answered_by, replies)]), script[2]
@@ -69,9 +69,9 @@ class Turns:
 
     async def _pause(self, turn: int, seconds: float) -> None:
         """The user waits before a message; faults on an idle session strike in the middle of that time."""
-        await self.player.clock.sleep(seconds / 2)
-        await self.player.injector.while_idle(turn)
-        await self.player.clock.sleep(seconds / 2)
+        await self.player.run.clock.sleep(seconds / 2)
+        await self.player.run.injector.while_idle(turn)
+        await self.player.run.clock.sleep(seconds / 2)
 
     async def _recover(self, number: int, session: str) -> int:
         """One more message must be answered; after an error that it surfaced, a second one once it cooled down.
@@ -79,12 +79,12 @@ class Turns:
         Returns the number of the next turn.
         """
         await self._play(self.messages.recovery(number, session))
-        so_far = History(events=self.player.history.events).seal()
+        so_far = History(events=self.player.run.history.events).seal()
         turn = so_far.turns[-1]
         refused = any(call.refused and call.refused.pairing for call in turn.calls)
         if outcome_of(turn, so_far).kind != "surfaced" or refused:
             return number + 1
-        await self.player.clock.sleep(self.spec.recover_s)
+        await self.player.run.clock.sleep(self.spec.recover_s)
         await self._play(self.messages.recovery(number + 1, session))
         return number + 2
 
@@ -97,7 +97,7 @@ class Turns:
         session = self.player.session
         starts = session.starts or [session.started]
         for number, started in enumerate(starts[self.starts_told :], self.starts_told):
-            self.player.history.add(
+            self.player.run.history.add(
                 AgentStarted(
                     argv=tuple(started.argv),
                     executable=started.executable,

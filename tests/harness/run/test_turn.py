@@ -16,10 +16,12 @@ from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.count_bounds import CountBounds
 from wedgehog.harness.run.cpu_wait import LagMonitor
-from wedgehog.harness.run.deadline import LONGEST_STRETCH_S, Bounds
+from wedgehog.harness.run.deadline import LONGEST_STRETCH_S, Bounds, Deadline
 from wedgehog.harness.run.messages import UserMessage
+from wedgehog.harness.run.run_parts import RunParts
 from wedgehog.harness.run.turn import (
     TEXT_KEPT,
+    TICK_S,
     AfterStop,
     NetworkBrokeError,
     TurnPlayer,
@@ -86,14 +88,11 @@ class Rig:
         bounds = Bounds(
             turn_s=10, start_s=60, start_up_s=2, exit_s=more.get("exit_s", 0.0), counts=more.get("counts", COUNTS)
         )
+        self.run = RunParts(self.history, self.injector, self.positions, clock, self.watchdog)
         self.player = TurnPlayer(
+            self.run,
+            Deadline(self.run, bounds, more.get("tick_s", TICK_S)),
             self.session,  # type: ignore[arg-type]
-            self.history,
-            self.injector,
-            self.positions,
-            self.watchdog,
-            clock,
-            bounds,
             stays=more.get("stays", False),
         )
 
@@ -179,9 +178,9 @@ async def test_a_turn_of_too_many_rounds_is_stopped_before_its_deadline(rig: Rig
     assert next(rig.history.of(TurnEnded)).ended == "deadline"
 
 
-async def test_a_turn_of_too_many_rounds_is_stopped_between_two_ticks(rig: Rig):
+async def test_a_turn_of_too_many_rounds_is_stopped_between_two_ticks(manual_clock: Any):
     """In virtual time a round can take less than a thousandth of a tick."""
-    rig.player.tick_s = 1000
+    rig = Rig(manual_clock, tick_s=1000)
     playing = rig.plays()
     await until(lambda: rig.session.told)
     rig.request()
@@ -328,14 +327,14 @@ class FakeMeter:
 
 async def test_what_the_run_waited_for_processors_puts_the_deadline_off(rig: Rig, manual_clock: Any):
     """All of it was granted, so the silence is the agent's own."""
-    rig.player.cpu = FakeMeter(3)  # type: ignore[assignment]
+    rig.run.cpu = FakeMeter(3)  # type: ignore[assignment]
     await _hits_its_deadline_after_14_s(rig, manual_clock)
     assert [it.cpu_wait_s for it in rig.history.of(DeadlineHit)] == [0.0]
 
 
 async def test_the_wait_for_an_agent_that_gets_no_processor_has_an_end(rig: Rig, manual_clock: Any):
     """That it was granted less than it had waited is said."""
-    rig.player.cpu = FakeMeter(LONGEST_STRETCH_S + 20)  # type: ignore[assignment]
+    rig.run.cpu = FakeMeter(LONGEST_STRETCH_S + 20)  # type: ignore[assignment]
     playing = rig.plays()
     await until(lambda: rig.session.told)
     rig.request()
@@ -349,7 +348,7 @@ async def test_the_wait_for_an_agent_that_gets_no_processor_has_an_end(rig: Rig,
 
 async def test_waits_of_the_harness_do_not_put_off_the_start(rig: Rig, manual_clock: Any):
     """Before its first request the agent waits for no reply of ours."""
-    rig.player.cpu = FakeMeter(0, harness_s=3)  # type: ignore[assignment]
+    rig.run.cpu = FakeMeter(0, harness_s=3)  # type: ignore[assignment]
     playing = rig.plays()
     await until(lambda: rig.session.told)
     await manual_clock.advance(61.3)
@@ -359,13 +358,13 @@ async def test_waits_of_the_harness_do_not_put_off_the_start(rig: Rig, manual_cl
 
 async def test_waits_of_the_harness_while_it_replies_put_off_the_deadline(rig: Rig, manual_clock: Any):
     """A starved model is late with every reply."""
-    rig.player.cpu = FakeMeter(0, harness_s=3)  # type: ignore[assignment]
+    rig.run.cpu = FakeMeter(0, harness_s=3)  # type: ignore[assignment]
     await _hits_its_deadline_after_14_s(rig, manual_clock)
 
 
 async def test_each_turn_tells_of_its_waits_before_its_end(rig: Rig):
     """So that a history that ends with it holds them."""
-    rig.player.cpu = FakeMeter(1)  # type: ignore[assignment]
+    rig.run.cpu = FakeMeter(1)  # type: ignore[assignment]
     rig.session.over.set()
     await rig.plays()
     assert rig.kinds() == ["stimulus_given", "cpu_wait_seen", "turn_ended"]
@@ -373,7 +372,7 @@ async def test_each_turn_tells_of_its_waits_before_its_end(rig: Rig):
 
 async def test_a_start_is_put_off_the_same_way(rig: Rig, manual_clock: Any):
     """It is then that an interpreter needs its processor most."""
-    rig.player.cpu = FakeMeter(3)  # type: ignore[assignment]
+    rig.run.cpu = FakeMeter(3)  # type: ignore[assignment]
     playing = rig.plays()
     await until(lambda: rig.session.told)
     await manual_clock.advance(63.9)
@@ -400,7 +399,7 @@ async def test_no_request_within_the_start_bound_ends_the_turn(rig: Rig, manual_
 async def test_while_a_fault_keeps_requests_away_the_deadline_counts_from_the_usual_start(rig: Rig, manual_clock: Any):
     """Start-up as the control measured it: 2 s, then 10, then ours."""
     type(rig.injector).keeps_requests_away  # noqa: B018  it is a property of the class
-    rig.player.injector = away = type("Away", (), {"keeps_requests_away": True})()
+    rig.run.injector = away = type("Away", (), {"keeps_requests_away": True})()
     for name in (
         "before_turn",
         "after_turn",
@@ -469,7 +468,7 @@ async def test_a_service_that_spends_after_its_stop_has_shown_what_there_is_to_s
 async def test_a_request_that_the_waits_for_processors_may_have_delayed_does_not_end_the_watch(manual_clock: Any):
     """Those of the harness count too: the judge would find the run inconclusive."""
     rig = Rig(manual_clock, stays=True)
-    rig.player.cpu = FakeMeter(1, harness_s=1)  # type: ignore[assignment]
+    rig.run.cpu = FakeMeter(1, harness_s=1)  # type: ignore[assignment]
     playing = rig.plays()
     await until(lambda: rig.session.told)
     await rig.injector.demands.put(("abort", None))
@@ -515,7 +514,7 @@ async def test_the_watch_after_a_stop_comes_to_an_end(manual_clock: Any):
 async def test_waits_for_processors_put_off_the_end_of_the_watch(manual_clock: Any, waits_s: float, granted_s: float):
     """Else a service that spends for ever would be undecided on a busy machine; the wait for it has an end."""
     rig = Rig(manual_clock, stays=True)
-    rig.player.cpu = FakeMeter(0, harness_s=waits_s)  # type: ignore[assignment]
+    rig.run.cpu = FakeMeter(0, harness_s=waits_s)  # type: ignore[assignment]
     rig.injector.open_calls.add(1)
     playing = rig.plays()
     await until(lambda: rig.session.told)
