@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects import json_schema
+from wedgehog.fake_llm.dialects import schema_mistakes
 from wedgehog.fake_llm.dialects.base import Refusal
 from wedgehog.fake_llm.dialects.images import is_base64
 from wedgehog.fake_llm.dialects.openai_common import bad
@@ -69,7 +69,7 @@ def _wrong(schema: Any, takes_unions: bool) -> Iterator[str]:
     https://github.com/BerriAI/litellm/pull/38839 ; no properties:
     https://github.com/tailcallhq/forgecode/issues/1359 ; no items: https://github.com/modelscope/ms-agent/pull/610 .
     """
-    yield from (f"{words}." for words in json_schema.wrong(schema))
+    yield from (f"{words}." for words in schema_mistakes.wrong(schema))
     if not isinstance(schema, dict) or not schema:
         return
     kind = schema.get("type")

@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from wedgehog.fake_llm.dialects import json_schema
+from wedgehog.fake_llm.dialects import schema_mistakes
 from wedgehog.fake_llm.dialects.anthropic.wire import ANTHROPIC
 from wedgehog.fake_llm.dialects.base import Dialect
 from wedgehog.fake_llm.dialects.gemini.wire import GEMINI
@@ -360,6 +360,6 @@ def test_what_is_no_schema_is_what_the_standard_says(schema: dict[str, Any]):
     """The words are those of the package `jsonschema` for one of the mistakes."""
     validator = jsonschema.Draft202012Validator(jsonschema.Draft202012Validator.META_SCHEMA)
     messages = {error.message for error in validator.iter_errors(schema)}
-    found = [*json_schema.wrong(schema)]
+    found = [*schema_mistakes.wrong(schema)]
     assert bool(found) == bool(messages) == (schema in NO_SCHEMAS)
     assert {*found} <= messages

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects import json_schema
+from wedgehog.fake_llm.dialects import schema_mistakes
 from wedgehog.fake_llm.dialects.base import Refusal, bad
 from wedgehog.fake_llm.dialects.images import format_of, is_base64
 from wedgehog.fake_llm.request import listed, mapped
@@ -74,7 +74,7 @@ def _schema(place: str, schema: object) -> Iterator[Refusal]:
         yield bad(f"{place}: input_schema does not support oneOf, allOf, or anyOf at the top level")
     if not all(_PROPERTY.match(name) for name in mapped(schema.get("properties"))):
         yield bad(f"{place}.properties: Property keys should match pattern '{_PROPERTY.pattern}'")
-    if next(json_schema.wrong(schema), None):
+    if next(schema_mistakes.wrong(schema), None):
         yield bad(
             f"{place}: JSON schema is invalid. It must match JSON Schema draft 2020-12 "
             "(https://json-schema.org/draft/2020-12). Learn more about tool use at "
