@@ -45,6 +45,7 @@ VALUES = {
         "usage",
         "script.calls_in_text",
         "script.items",
+        "script.openings",
         "script.main_call",
         "script.position",
         "script.side_conversations",

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Self
 
 from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.script.openings import fingerprint, schema_mark
 from wedgehog.fake_llm.script.roles import same_name
-from wedgehog.fake_llm.script.side_conversations import fingerprint, schema_mark
 from wedgehog.fake_llm.value import value
 
 

@@ -5,29 +5,19 @@ quotes an ended turn belongs to the turn under way, if there is one.
 *Step*: 1 + the highest tool round of this turn whose results were seen. It does not decrease where an agent trims or
 summarises its history. Only a conversation that equals an earlier one of its turn gets that one's step again, and the
 turn goes on from there: the agent has dropped what came after it. *Main or background*: see `MainShape`.
-
-Tool calls carry a token `<salt><turn>x<step>x<call>` in their ids, and scripted commands print it, so that a result
-is found also if an agent rewrites ids, or sends it as text.
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
+from wedgehog.fake_llm.conversation import Conversation, Message
+from wedgehog.fake_llm.script.call_tokens import CallTokens
 from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
+from wedgehog.fake_llm.script.openings import QuotedMessage, fingerprint, lasting, replies_in
 from wedgehog.fake_llm.script.results_in_text import ResultsInText
-from wedgehog.fake_llm.script.side_conversations import (
-    QuotedMessage,
-    SideConversation,
-    SideConversations,
-    Traces,
-    fingerprint,
-    lasting,
-    replies_in,
-)
+from wedgehog.fake_llm.script.side_conversations import SideConversation, SideConversations, Traces
 
 SIDE_TURNS = 1000
 """Tool calls of the first side conversation have the numbers of a turn 1001, 1002, …, those of the second 2001, …"""
@@ -78,6 +68,7 @@ class Positions:
     """The round in which each conversation was first asked, by turn, the round that it shows, and digest."""
 
     def __post_init__(self) -> None:
+        self.tokens = CallTokens(self.salt)
         shape = self.shape or MainShape()
         self.sides = SideConversations(self.salt, shape.asides, shape.marked)
 
@@ -110,18 +101,10 @@ class Positions:
         """How many rounds of tool calls the conversation of this turn has shown."""
         return self._rounds.get(turn, 0)
 
-    def token(self, turn: int, step: int, call: int) -> str:
-        """The token that identifies a tool call: part of its id, and printed by its command."""
-        return f"{self.salt}{turn}x{step}x{call}"
-
     def token_at(self, place: CallPosition, call: int) -> str:
         """The token of a tool call of the reply at this place; in a side conversation the turn's number is higher."""
         above = SIDE_TURNS * place.side.serial if place.side is not None else 0
-        return self.token(place.turn + above, place.step, call)
-
-    def full(self, token: str) -> str:
-        """The token that is written `turn.step.call` in a history."""
-        return f"{self.salt}{token.replace('.', 'x')}"
+        return self.tokens.token(place.turn + above, place.step, call)
 
     def place(self, conversation: Conversation) -> CallPosition:
         """The position of one request; each call of this method counts as one attempt."""
@@ -143,7 +126,7 @@ class Positions:
             if background in COMPACTING:
                 self._rounds[turn] = round_  # Its words take the place of these results.
             return CallPosition(turn, round_ + 1, 1, background, self._turns_seen(conversation))
-        self.sides.main(conversation, traces, map(self.full, results))
+        self.sides.main(conversation, traces, map(self.tokens.full, results))
         self._rounds[turn] = round_ = self._asked.setdefault((turn, shown, _digest(conversation)), round_)
         step = round_ + 1
         self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
@@ -161,7 +144,7 @@ class Positions:
         if not self.is_open(turn):
             turn = self.under_way_with(turn or side.turn) or turn or side.turn
         results = (result for message in conversation.messages for result in message.tool_results)
-        self.sides.returned(self.full(token) for token in map(self.token_of, results) if token)
+        self.sides.returned(self.tokens.full(token) for token in map(self.tokens.of, results) if token)
         step = 1 + replies_in(conversation)
         attempt = self.sides.attempt(side, step)
         return CallPosition(turn, step, attempt, side.name, self._turns_seen(conversation), side)
@@ -178,22 +161,15 @@ class Positions:
         """The request with the results of tools that stand in its text; that of a fork without its parent's part."""
         if self.in_text is None:
             return self.sides.unforked(conversation)
-        return self.in_text.read(conversation, self.full, self._is_of_user)
+        return self.in_text.read(conversation, self.tokens.full, self._is_of_user)
 
     def _is_of_user(self, message: Message) -> bool:
         text = message.text.lower()
         return message.role == "user" and any(marker in text for marker in self._markers.values())
 
-    def token_of(self, result: ToolResultSeen) -> str:
-        """`turn.step.call` of a result's call, by its id, the command's output or its place; else empty."""
-        found = self._find(result.call_id) or self._find(result.traces)
-        return ".".join(found) if found else ""
-
     def tokens_in_text(self, conversation: Conversation) -> tuple[str, ...]:
         """`turn.step.call` of each result in the messages' texts: what a command printed, not the command itself."""
-        token = rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+){_PRINTED}"
-        found = re.finditer(token, conversation.text, re.IGNORECASE)
-        return tuple(dict.fromkeys(".".join(token.groups()) for token in found))
+        return self.tokens.printed_in(conversation.text)
 
     def answered_in_text(self, conversation: Conversation) -> tuple[str, ...]:
         """`turn.step.call` of each tool call that a message of the model quotes, with other words behind it.
@@ -204,12 +180,7 @@ class Positions:
         messages = conversation.messages if self.results_as_words else ()
         last = max((n for n, message in enumerate(messages) if message.role in ("user", "tool")), default=0)
         said = "\n".join(message.text for message in messages[:last] if message.role == "assistant")
-        found = re.finditer(rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+)a\d", said, re.IGNORECASE)
-        return tuple(dict.fromkeys(".".join(token.groups()) for token in found))
-
-    def _find(self, text: str) -> tuple[str, ...] | None:
-        found = re.search(rf"{re.escape(self.salt)}(\d+)x(\d+)x(\d+)", text, re.IGNORECASE)
-        return found.groups() if found else None
+        return self.tokens.calls_in(said)
 
     def _turn(self, conversation: Conversation) -> int:
         for message in reversed(conversation.messages):
@@ -224,7 +195,7 @@ class Positions:
         if len({self._sessions[turn] for turn in self._open}) < 2:
             return 0
         results = [result for message in conversation.messages for result in message.tool_results]
-        tokens = [*filter(None, map(self.token_of, results)), *self.tokens_in_text(conversation)]
+        tokens = [*filter(None, map(self.tokens.of, results)), *self.tokens_in_text(conversation)]
         return max((turn for turn in (int(token.split(".")[0]) for token in tokens) if self.is_open(turn)), default=0)
 
     def _turns_seen(self, conversation: Conversation) -> tuple[int, ...]:
@@ -251,13 +222,13 @@ class Positions:
     def _results(self, turn: int, conversation: Conversation) -> list[str]:
         """`turn.step.call` of the results of a turn that a request carries, also before a reminder of its message."""
         results = [result for message in conversation.messages for result in message.tool_results]
-        tokens = [token for token in map(self.token_of, results) if token] + [*self.tokens_in_text(conversation)]
+        tokens = [token for token in map(self.tokens.of, results) if token] + [*self.tokens_in_text(conversation)]
         tokens += self.answered_in_text(conversation)
         return [token for token in tokens if token.startswith(f"{turn}.")]
 
     def _has_known(self, own: tuple[Message, ...]) -> bool:
         """Whether messages carry a result that is known, of any turn."""
-        return any(self.token_of(result) for message in own for result in message.tool_results)
+        return any(self.tokens.of(result) for message in own for result in message.tool_results)
 
     def _background(self, conversation: Conversation, own: tuple[Message, ...], traces: Traces) -> str:
         if self.shape is None:
@@ -265,7 +236,7 @@ class Positions:
         if traces.fits:
             return "compact" if traces.compacts else ""
         last = conversation.messages[-1] if conversation.messages else None
-        if last is not None and last.tool_results and own and any(self.token_of(r) for r in last.tool_results):
+        if last is not None and last.tool_results and own and any(self.tokens.of(r) for r in last.tool_results):
             return ""
         if self._last_words(conversation, own) or self._last_try(conversation, own, traces):
             return ""
@@ -294,7 +265,7 @@ class Positions:
         """Whether an agent tells the model, in a message of its own, that it may do no more."""
         told = self._told(conversation.messages)
         alone = sum(message.role == "user" for message in conversation.messages) < 2
-        return not alone and AT_LIMIT.search(told) is not None and self._find(told) is None
+        return not alone and AT_LIMIT.search(told) is not None and self.tokens.first_in(told) is None
 
     def _last_words(self, conversation: Conversation, own: tuple[Message, ...]) -> bool:
         """Whether an agent at its limit asks without tools: the system text and the turn's results are still there."""
@@ -316,10 +287,6 @@ class Positions:
         same = self.shape is not None and bool(self.shape.system) and self.shape.system == fingerprint(conversation)
         aside = conversation.tools or conversation.schema is not None or asks_aside(own[-1].text if own else "")
         return same and not aside
-
-
-_PRINTED = r"(?!\d|a\d|\\?['\"]?; ?\(exit)"
-"""Behind a token that a command printed: not the rest of a call's id, and not the rest of the command (the beacon)."""
 
 
 def _round(own: tuple[Message, ...], results: Sequence[str], *, renamed: bool) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation, ToolSpec
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
+from wedgehog.fake_llm.script.call_tokens import note, prompt_mark
 from wedgehog.fake_llm.script.calls_in_text import CallsInText, in_quotes
 from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.roles import (
@@ -21,7 +22,6 @@ from wedgehog.fake_llm.script.roles import (
     find_subagent,
 )
 from wedgehog.fake_llm.script.schema_values import fill
-from wedgehog.fake_llm.script.side_conversations import note, prompt_mark
 from wedgehog.fake_llm.script.structured import structured, value_with
 from wedgehog.fake_llm.script.subagent_results import asks_for_result
 

@@ -18,7 +18,8 @@ from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, UnscriptedError
 from wedgehog.fake_llm.script.items import ConfigModel, ErrorConfig, ReplyConfig
-from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT, root_of
+from wedgehog.fake_llm.script.openings import root_of
+from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT
 
 _SHOWN_CHARS = 80
 

@@ -54,7 +54,7 @@ class ScriptedReplies:
 
     def token_of_result(self, call_id: str, text: str) -> str:
         """turn.step.call of the tool call that a result answers, or empty."""
-        return self.script.positions.token_of(ToolResultSeen(call_id, text))
+        return self.script.positions.tokens.of(ToolResultSeen(call_id, text))
 
     def tokens_in_text(self, conversation: Conversation) -> Sequence[str]:
         """turn.step.call of each tool call whose result is in a message's text."""

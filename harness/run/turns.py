@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.openings import QuotedMessage, asides, frames, root_of, schema_mark
 from wedgehog.fake_llm.script.results_in_text import ResultFrame
 from wedgehog.fake_llm.script.roles import find_fetch, find_named, find_question, find_shell, find_subagent
-from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, frames, root_of, schema_mark
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.error_words import plain
@@ -141,7 +141,7 @@ def _frame_of_results(replies: ScriptedReplies) -> ResultFrame | None:
     """What the agent writes around the result of the tool turn's command, if results stand in its text."""
     if replies.script.positions.in_text is None:
         return None
-    output = re.compile(rf"{HELLO}\s+{replies.script.positions.token(2, 1, 1)}")
+    output = re.compile(rf"{HELLO}\s+{replies.script.positions.tokens.token(2, 1, 1)}")
     read = map(replies.read, replies.tools_seen.values())
     results = (result.text for talk in read for message in talk.messages for result in message.tool_results)
     return next((frame for text in results if (frame := ResultFrame.around(output, text))), None)

@@ -36,7 +36,7 @@ def rounds(positions: Positions, turn: int, upto: int) -> list[Message]:
     """The tool rounds of a turn, as an agent that keeps our ids tells them."""
     told: list[Message] = []
     for step in range(1, upto + 1):
-        id_ = f"toolu_{positions.token(turn, step, 1)}a1"
+        id_ = f"toolu_{positions.tokens.token(turn, step, 1)}a1"
         told += [calls(id_), results((id_, "ok"))]
     return told
 
@@ -146,10 +146,10 @@ def test_the_rounds_of_earlier_turns_are_no_steps_of_one_whose_message_was_lost(
 
 def test_a_renamed_call_is_known_by_the_token_that_its_command_printed(positions: Positions):
     """Some agents give ids of their own."""
-    token = positions.token(1, 2, 1)
+    token = positions.tokens.token(1, 2, 1)
     told = talk(user("mkqrst1q go"), calls("call_0"), results(("call_0", f"file.txt\n{token.upper()}\n")))
     assert positions.place(told).step == 3
-    assert positions.token_of(ToolResultSeen("call_0", f"x {token}")) == "1.2.1"
+    assert positions.tokens.of(ToolResultSeen("call_0", f"x {token}")) == "1.2.1"
 
 
 def test_renamed_calls_that_print_nothing_are_counted_by_rounds(positions: Positions):
@@ -173,14 +173,14 @@ def test_a_result_is_known_by_its_id_first_and_by_what_was_printed_next(
     positions: Positions, id_: str, text: str, found: str
 ):
     """Another run's tokens are ignored."""
-    assert positions.token_of(ToolResultSeen(id_, text)) == found
+    assert positions.tokens.of(ToolResultSeen(id_, text)) == found
 
 
 def test_a_result_without_an_id_and_without_output_is_known_by_the_command_of_its_call(positions: Positions):
     """As of a stopped command, where the wire gives calls no id: its place says which call it answers."""
     told = ToolResultSeen("2/1", "stopped after 30 s", asked='{"command": "sleep 600; echo wbcdf1x2x3"}')
-    assert positions.token_of(told) == "1.2.3"
-    assert positions.token_of(ToolResultSeen("2/1", "wbcdf1x2x4", asked=told.asked)) == "1.2.4", (
+    assert positions.tokens.of(told) == "1.2.3"
+    assert positions.tokens.of(ToolResultSeen("2/1", "wbcdf1x2x4", asked=told.asked)) == "1.2.4", (
         "its output comes first"
     )
 
@@ -196,7 +196,7 @@ def command(token: str) -> str:
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
 def test_a_result_that_travels_as_text_is_a_step_in_any_role(positions: Positions, role: Any):
     """An agent may write `Observation: …` where others send a tool result."""
-    first, second = positions.token(1, 1, 1), positions.token(1, 2, 1)
+    first, second = positions.tokens.token(1, 1, 1), positions.tokens.token(1, 2, 1)
     told = [user("mkqrst1q go"), Message(role, f"Observation: a.txt\n{first}\n")]
     assert positions.place(talk(*told)).step == 2
     told += [Message("assistant", "Action: bash"), Message(role, f"Observation: b.txt\n{second}")]
@@ -208,7 +208,7 @@ def test_a_result_that_travels_as_text_is_a_step_in_any_role(positions: Position
 )
 def test_a_call_that_is_written_as_text_is_no_result(positions: Positions, quoted: str):
     """The command holds the token that it is going to print, and the call's id holds it too."""
-    token = positions.token(1, 1, 1)
+    token = positions.tokens.token(1, 1, 1)
     said = Message("assistant", f"Action: {quoted.format(command=command(token), token=token)}")
     assert positions.place(talk(user("mkqrst1q go"), said)).step == 1
 
@@ -223,7 +223,7 @@ def test_a_call_that_is_written_as_text_is_no_result(positions: Positions, quote
 )
 def test_a_result_in_text_without_output_is_known_by_its_quoted_call(positions: Positions, told: Any, step: int):
     """A killed command prints nothing. Of an agent that sends results by their ids, words behind a call are none."""
-    token = positions.token(1, 1, 1)
+    token = positions.tokens.token(1, 1, 1)
     quoted = Message("assistant", f"Calling tools: [{{'id': 'call_{token}a1', 'function': {{'name': 'bash'}}}}]")
     said = talk(user("mkqrst1q go"), quoted, *told)
     assert positions.answered_in_text(said) == ()
@@ -234,7 +234,7 @@ def test_a_result_in_text_without_output_is_known_by_its_quoted_call(positions: 
 
 def test_results_in_text_are_told_with_their_calls(positions: Positions):
     """Each once, in order; those of tool messages are not among them."""
-    one, two = positions.token(1, 1, 1), positions.token(1, 1, 2)
+    one, two = positions.tokens.token(1, 1, 1), positions.tokens.token(1, 1, 2)
     said = talk(user(f"mkqrst1q\n{two}\n{one}\n{two}"), results((f"toolu_{one}a1", one)))
     assert positions.tokens_in_text(said) == ("1.1.2", "1.1.1")
 
@@ -249,7 +249,7 @@ def test_a_conversation_that_came_before_gets_its_old_place(positions: Positions
         positions.place(talk(*told[:upto]))
     again = positions.place(talk(told[0]))
     assert (again.step, again.attempt) == (1, 2)
-    renamed = f"toolu_{positions.token(1, 1, 1)}a2"
+    renamed = f"toolu_{positions.tokens.token(1, 1, 1)}a2"
     after = positions.place(talk(told[0], calls(renamed), results((renamed, "ok"))))
     assert (after.step, after.attempt) == (2, 2)
     assert positions.place(talk(user("A summary: mkqrst1q go"))).step == 2
@@ -285,7 +285,7 @@ def test_a_window_that_shows_only_the_last_round_goes_on(positions: Positions):
     told = [user("mkqrst1q go"), *rounds(positions, 1, 3)]
     windows = [told[:1], told[:3], [told[0], *told[3:5]], [told[0], *told[5:7]]]
     assert [positions.place(talk(*window)).step for window in windows] == [1, 2, 3, 4]
-    told = [system(f"So far: {positions.token(2, step, 1)}") for step in (1, 2, 3)]
+    told = [system(f"So far: {positions.tokens.token(2, step, 1)}") for step in (1, 2, 3)]
     positions.begin(2, MARKERS[2])
     assert [positions.place(talk(it, user("mkqrst2q go"))).step for it in told] == [2, 3, 4]
 
@@ -404,7 +404,7 @@ def test_a_last_question_without_tools_is_a_main_call(last: str, background: str
     """An agent at its limit keeps its system text and the turn's results; so does a compaction, whose words tell."""
     positions = Positions(SALT, MAIN)
     positions.begin(1, MARKERS[1])
-    round_ = [user(f"Observation: {positions.token(1, 1, 1)}")] if as_text else rounds(positions, 1, 1)
+    round_ = [user(f"Observation: {positions.tokens.token(1, 1, 1)}")] if as_text else rounds(positions, 1, 1)
     told = [system("You are an agent."), user("mkqrst1q go"), *round_, user(last)]
     place = positions.place(talk(*told, tools=()))
     assert (place.background, place.step) == (background, 2)

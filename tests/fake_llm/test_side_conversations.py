@@ -7,9 +7,10 @@ import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.script.call_tokens import note, prompt_mark
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.openings import QuotedMessage, asides, lasting
 from wedgehog.fake_llm.script.position import CallPosition, Positions
-from wedgehog.fake_llm.script.side_conversations import QuotedMessage, asides, lasting, note, prompt_mark
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
 
 SALT, MARKER, WORDS = "wbcdf", "mkqrst1q", "Read both files, please."

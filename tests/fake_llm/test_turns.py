@@ -35,7 +35,7 @@ TURN = ScriptedTurn(
 
 def answered(script: TurnScript, call: int = 1) -> Conversation:
     """The conversation with the first round's results."""
-    token = script.positions.token(1, 1, 1)
+    token = script.positions.tokens.token(1, 1, 1)
     return talk(
         user("mk1q go"),
         Message("assistant", tool_calls=(ToolCallSeen(f"toolu_{token}a1", "Bash", "{}"),)),
