@@ -1,14 +1,13 @@
 """Why a scenario does not apply to an agent, and how far an agent can play one."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from wedgehog.fake_llm.other_form import FORMS
 from wedgehog.fake_llm.reply import Reply, Text
 from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
+from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names
-from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
@@ -21,12 +20,14 @@ MINUTES = "minutes"
 """The tag of a scenario whose replies alone take minutes; in virtual time they cost nothing."""
 HAVE_CHOICES = ("openai-chat", "gemini")
 """Wires whose replies are a list of choices, or of candidates."""
-NAMES_A_SESSION = frozenset({"session", "session_dir"})
-"""Templates that tell one session from another."""
 CALLS_AT_ONCE = ("gemini", "ollama")
 """Wires whose streams have a tool call in one event."""
+SYSTEM_IS_A_MESSAGE = ("openai-chat", "ollama")
+"""Wires on which the system text is one of the messages."""
 NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
 """Wires whose providers do not sign what the model thought, so they refuse none of it for its signature."""
+Reasons = Mapping[str, bool]
+"""Reasons to skip a scenario, and whether each applies."""
 
 
 def _has(control: ControlFacts, name: str) -> bool:
@@ -46,19 +47,20 @@ def _host_links(scenario: Scenario) -> set[str]:
     return {words.link for words in scenario.faults if "hosts" in words.needs}
 
 
-def _why_without_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> dict[str, bool]:
-    """Reasons to skip that concern our own tools, and whether each applies."""
+def _of_tool_host(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
+    """Our own tools, and servers behind a link."""
     faulty = {words.link for words in scenario.faults if isinstance(words.fault, WireFault)}
     absent = sorted(it for it in faulty if it.startswith(BACKEND) and it.removeprefix(BACKEND) not in spec.links)
+    over_http = HOST in faulty or "http_tools" in scenario.needs
     return {
         "the spec does not say how the agent finds our tool host (tools)": bool(scenario.tools) and spec.tools is None,
         _did_not_offer(control): bool(scenario.tools) and not _has(control, CONTROL_TOOL),
-        "the fault fires on MCP over HTTP, and the agent uses stdio": (HOST in faulty or "http_tools" in scenario.needs)
-        and spec.tools != "http",
+        "the fault fires on MCP over HTTP, and the agent uses stdio": over_http and spec.tools != "http",
         "the fault fires on MCP over stdio, and the agent uses HTTP": PIPE in faulty and spec.tools != "stdio",
         f"the spec has no link {', '.join(absent)} (links)": bool(absent),
-        "the spec does not say how the agent finds our database ({store_url})": scenario.store is not None
-        and not spec.uses_store,
+        "the spec does not say how the agent finds our database ({store_url})": (
+            scenario.store is not None and not spec.uses_store
+        ),
     }
 
 
@@ -159,28 +161,52 @@ def why_not_here(spec: AgentSpec) -> str:
 
 
 def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> str:
-    """Why a scenario does not apply to this agent; empty if it does."""
-    needs, runs_already = scenario.needs, spec.http is not None and spec.http.start is None
+    """Why a scenario does not apply to this agent; empty if it does. The first reason counts."""
+    if "disk" in scenario.needs and (why := disk_unavailable_reason()):
+        return why
+    for subject in _SUBJECTS:
+        for reason, applies in subject(scenario, spec, control).items():
+            if applies:
+                return reason
+    return ""
+
+
+def _of_tools(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
+    """Tools that the agent does not offer, or whose calls its model writes in its text."""
+    needs, in_text = scenario.needs, bool(spec.calls_in_text)
     missing = sorted(name for name in scenario.tools_called - scenario.tools.keys() if not _has(control, name))
-    reasons = {
-        **_why_without_host(scenario, spec, control),
+    return {
         f"the agent advertises no tool {', '.join(missing)}{_only_at_times(control)}": bool(missing),
         "the model writes its tool calls in text, and the fault changes tool calls of the wire (calls_in_text)": (
-            bool(spec.calls_in_text) and ("calls" in needs or scenario.breaks_arguments)
+            in_text and ("calls" in needs or scenario.breaks_arguments)
         ),
         "the model writes its tool calls in text, one in a reply (calls_in_text)": (
-            bool(spec.calls_in_text) and scenario.calls_at_once > 1
+            in_text and scenario.calls_at_once > 1
         ),
         "the model writes its tool calls in text, and a command has many lines (calls_in_text)": (
-            bool(spec.calls_in_text) and any("\n" in command for command in scenario.commands)
+            in_text and any("\n" in command for command in scenario.commands)
         ),
         "the agent's tool for a subagent has no argument that puts it into the background": (
             "background_subagent" in needs and not control.delegates_in_background
         ),
-        "the agent does not stream, and the fault counts events": "stream" in needs and not control.streams,
-        f"the tool call's arguments are broken JSON, and {_as_objects(spec, control)} carries only objects": (
-            scenario.breaks_arguments and bool(_as_objects(spec, control))
+    }
+
+
+def _of_streams(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
+    """How replies come to this agent."""
+    objects = _as_objects(spec, control)
+    return {
+        "the agent does not stream, and the fault counts events": "stream" in scenario.needs and not control.streams,
+        f"the tool call's arguments are broken JSON, and {objects} carries only objects": (
+            scenario.breaks_arguments and bool(objects)
         ),
+    }
+
+
+def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
+    """What its user can do, and how the agent is started."""
+    needs, runs_already = scenario.needs, spec.http is not None and spec.http.start is None
+    return {
         "the spec does not say how its own timer fires (wake_up)": "wake_up" in needs and not spec.wakes_up,
         "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
         "the agent did not ask for permission in its control run": "permission" in needs and not control.asks,
@@ -191,62 +217,84 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
             ASK_USER in scenario.tools_called and not _runs_alone(spec)
         ),
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
-        "the agent takes one call at a time (callable, chat)": "second_message" in needs
-        and spec.kind in ("callable", "chat"),
+        "the agent takes one call at a time (callable, chat)": (
+            "second_message" in needs and spec.kind in ("callable", "chat")
+        ),
         "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
             "redelivery" in needs and "message_id" not in template_names(spec)
         ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
-        "the agent has no worker: no program below its own process asks the model more than once": "worker" in needs
-        and not control.worker,
-        f"{spec.wire} has only one form of streams": "stream_form" in needs and spec.wire not in FORMS["lines"],
-        f"{spec.wire} has no chunks of chat completions": "chat_chunks" in needs and spec.wire not in FORMS["index"],
-        f"replies of {spec.wire} have no list of choices": "choices" in needs and spec.wire not in HAVE_CHOICES,
-        f"no provider of {spec.wire} says that it could not read a tool call": "broken_calls" in needs
-        and spec.wire != "gemini",
-        f"no provider of {spec.wire} says that a filter cut a reply": "filters" in needs and spec.wire == "ollama",
-        f"streams of {spec.wire} give items no id": "item_ids" in needs and spec.wire not in FORMS["ids"],
-        f"no provider of {spec.wire} is known to give two calls one id": "call_ids" in needs
-        and spec.wire not in FORMS["again"],
-        f"no provider of {spec.wire} signs what its model thought": "thinking" in needs and spec.wire in NO_REASONING,
-        f"no provider of {spec.wire} asks for `reasoning_content`": "shown_thoughts" in needs
-        and spec.wire != "openai-chat",
-        f"the system text of {spec.wire} is no message": "system_messages" in needs
-        and spec.wire not in ("openai-chat", "ollama"),
-        "the agent did not ask for JSON by a schema in its control run": "schema" in needs
-        and not (control.shape is not None and control.shape.structured)
-        and not (spec.finish is not None and spec.finish.writes_json),
-        "the agent made no background call that asks for JSON by a schema in its control run": "schema_beside" in needs
-        and not control.plans,
+        "the agent has no worker: no program below its own process asks the model more than once": (
+            "worker" in needs and not control.worker
+        ),
+    }
+
+
+def _of_wire(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
+    """What no provider of the agent's wire does."""
+    needs, wire = scenario.needs, spec.wire
+    return {
+        f"{wire} has only one form of streams": "stream_form" in needs and wire not in FORMS["lines"],
+        f"{wire} has no chunks of chat completions": "chat_chunks" in needs and wire not in FORMS["index"],
+        f"replies of {wire} have no list of choices": "choices" in needs and wire not in HAVE_CHOICES,
+        f"no provider of {wire} says that it could not read a tool call": "broken_calls" in needs and wire != "gemini",
+        f"no provider of {wire} says that a filter cut a reply": "filters" in needs and wire == "ollama",
+        f"streams of {wire} give items no id": "item_ids" in needs and wire not in FORMS["ids"],
+        f"no provider of {wire} is known to give two calls one id": "call_ids" in needs and wire not in FORMS["again"],
+        f"no provider of {wire} signs what its model thought": "thinking" in needs and wire in NO_REASONING,
+        f"no provider of {wire} asks for `reasoning_content`": "shown_thoughts" in needs and wire != "openai-chat",
+        f"the system text of {wire} is no message": "system_messages" in needs and wire not in SYSTEM_IS_A_MESSAGE,
+    }
+
+
+def _of_control_run(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
+    """What the agent did not do in its control run, or does in another way."""
+    needs, as_words = scenario.needs, control.results_in_text
+    structured = control.shape is not None and control.shape.structured
+    in_json = spec.finish is not None and spec.finish.writes_json
+    tools = SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)
+    return {
+        "the agent did not ask for JSON by a schema in its control run": (
+            "schema" in needs and not structured and not in_json
+        ),
+        "the agent made no background call that asks for JSON by a schema in its control run": (
+            "schema_beside" in needs and not control.plans
+        ),
         "the agent has no hard-coded hosts behind that link (hosts)": bool(
             _host_links(scenario) - {*spec.hosts.values()}
         ),
-        "the agent did not ask the token endpoint for an access token in its control run ({token_url})": "tokens"
-        in needs
-        and not control.tokens,
+        "the agent did not ask the token endpoint for an access token in its control run ({token_url})": (
+            "tokens" in needs and not control.tokens
+        ),
         "the agent's model calls come over HTTP, not over a WebSocket": "websocket" in needs and not control.websocket,
         "the agent makes no background calls": "background" in needs and not control.background,
         "the agent makes its background calls later in a conversation": _later_than_asked(scenario, control),
         "a command prints nothing, and the agent sends results as words, without the id of their call": (
-            scenario.silent and control.results_in_text
+            scenario.silent and as_words
         ),
         "a tool's result is empty, and the agent sends results as words, without the id of their call": (
-            "result_ids" in needs and control.results_in_text
+            "result_ids" in needs and as_words
         ),
-        control.no_tool_turn: bool(control.no_tool_turn)
-        and (SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)),
+        control.no_tool_turn: bool(control.no_tool_turn) and tools,
+    }
+
+
+def _of_sessions(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
+    """How long a turn takes, and which turns belong together."""
+    needs, one_session = scenario.needs, one_session_reason(spec)
+    several_turns = len(scenario.turns) > len(scenario.sessions)
+    return {
         "the spec says that a turn ends sooner than this reply does (limits: turn_s)": _ends_before(scenario, spec),
-        "the agent does not continue a session": len(scenario.turns) > len(scenario.sessions)
-        and not _goes_on(scenario, spec, control),
+        "the agent does not continue a session": several_turns and not _goes_on(scenario, spec, control),
         "all sessions of a service are one process, which a fault on processes would hit (http)": (
             {"sessions", "processes"} <= needs and spec.kind == "http"
         ),
-        f"one session: {one_session_reason(spec)}": "sessions" in needs and one_session_reason(spec) is not None,
+        f"one session: {one_session}": "sessions" in needs and one_session is not None,
     }
-    if "disk" in needs and (why := disk_unavailable_reason()):
-        return why
-    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+_SUBJECTS = (_of_tool_host, _of_tools, _of_streams, _of_front_end, _of_wire, _of_control_run, _of_sessions)
 
 
 def _later_than_asked(scenario: Scenario, control: ControlFacts) -> bool:
@@ -257,28 +305,3 @@ def _later_than_asked(scenario: Scenario, control: ControlFacts) -> bool:
     asked = any("background" in it.needs and it.at.turn == 1 for it in scenario.faults)
     after = control.background_after + (not control.background_first)
     return asked and after > len(scenario.turns[0].model)
-
-
-def one_session_reason(spec: AgentSpec) -> str | None:
-    """Why this agent can have only one session in a run; None if it can have several."""
-    if spec.kind == "chat":
-        return "its chat is one session"
-    if all(_names_session(part) for part in _parts(spec)) or (spec.kind != "http" and _names_session(spec.env)):
-        return None
-    where = {"command": "command", "http": "http: url, headers or body"}.get(spec.kind, f"{spec.kind}: resume")
-    return f"nothing in its spec tells one session from another: write {{session}} or {{session_dir}} in {where}"
-
-
-def _parts(spec: AgentSpec) -> Sequence[Any]:
-    """What must name the session, each."""
-    if spec.command is not None:
-        return [line for line in (spec.command, spec.resume) if line is not None]
-    if spec.http is not None:
-        return [[spec.http.url, spec.http.headers, spec.http.body]]
-    living = spec.lines or spec.tui
-    # A process is a session of its own; what begins again on it must say which one.
-    return [living.start, living.resume] if living is not None and living.resume is not None else []
-
-
-def _names_session(part: Any) -> bool:
-    return any(name in NAMES_A_SESSION for _, name in written_in(part))

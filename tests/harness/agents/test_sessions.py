@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents.base import AgentContext, DeliveredSignal
-from wedgehog.harness.agents.sessions import contexts, open_sessions, session_folders
-from wedgehog.harness.run.skip_reasons import one_session_reason
+from wedgehog.harness.agents.sessions import contexts, one_session_reason, open_sessions, session_folders
 
 PRINTS = """
 import os, sys

@@ -10,8 +10,9 @@ import yaml
 
 from wedgehog.harness.agents.missing import ProgramError
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.commands.agents_check import check, findings
+from wedgehog.harness.commands.agents_check import check
 from wedgehog.harness.commands.console import CheckFinding
+from wedgehog.harness.commands.control_findings import findings
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.events.service import BeaconSeen
