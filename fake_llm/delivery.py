@@ -13,7 +13,7 @@ class Delivery:
 
     def __init__(
         self,
-        image: WireReply,
+        wire_reply: WireReply,
         write: Callable[[bytes], None],
         ask: Callable[[int], Awaitable[Sequence[int]]] | None,
         clock: ProviderClock,
@@ -21,7 +21,7 @@ class Delivery:
         """`write` sends bytes at once; `ask` is the gate, if any: it gets a body offset and returns stops."""
         self.head = 0
         self.body = 0
-        self._image = image
+        self._reply = wire_reply
         self._write = write
         self._ask = ask
         self._clock = clock
@@ -31,27 +31,27 @@ class Delivery:
     @property
     def tokens(self) -> int:
         """Output tokens generated so far: all of an unpaced reply, only the written ones of a paced reply."""
-        if not self._image.paced:
-            return self._image.tokens
-        marks = self._image.told.marks
+        if not self._reply.paced:
+            return self._reply.tokens
+        marks = self._reply.told.marks
         arrived = bisect_right(marks, self.body, key=lambda mark: mark.end)
         return marks[arrived - 1].tokens if arrived else 0
 
     async def run(self, delay_s: float = 0) -> None:
         """Write the reply after `delay_s`; an endless reply ends only by cancellation."""
-        if self._ask is None and not delay_s and not self._image.paced:
-            self._at = self._image.size
+        if self._ask is None and not delay_s and not self._reply.paced:
+            self._at = self._reply.size
             self._flush()
             return
         if delay_s:
             await self._gate(ARRIVED)
             await self._clock.sleep(delay_s)
         await self._gate(BEFORE_HEAD)
-        for start, pause_s in self._image.told.pauses:
+        for start, pause_s in self._reply.told.pauses:
             await self._advance(start)
             await self._pause(pause_s)
-        await self._advance(self._image.size)
-        endless = self._image.told.endless
+        await self._advance(self._reply.size)
+        endless = self._reply.told.endless
         while endless:
             await self._pause(endless.delay_s)
             await self._advance(self._at + len(endless.data))
@@ -79,14 +79,14 @@ class Delivery:
         if self.head and self.body == self._at:
             return
         # The body is built for each write: a held reply keeps none of its bytes in memory.
-        data = b"" if self.head else self._image.head
+        data = b"" if self.head else self._reply.head
         data += self._between(self.body, self._at)
-        self.head, self.body = len(self._image.head), self._at
+        self.head, self.body = len(self._reply.head), self._at
         self._write(data)
 
     def _between(self, start: int, end: int) -> bytes:
-        size, endless = self._image.size, self._image.told.endless
-        told = self._image.body[start:end] if start < size else b""
+        size, endless = self._reply.size, self._reply.told.endless
+        told = self._reply.body[start:end] if start < size else b""
         if endless is None or end <= size:
             return told
         ping, first = endless.data, max(start, size) - size

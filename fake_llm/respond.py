@@ -1,6 +1,6 @@
 """Decides the answer to a request: facts to report, bytes to send, and a delay before them. No I/O.
 
-request ─▶ dialect ─▶ refuse? ─▶ script ─▶ reply ─▶ frames ─▶ edits ─▶ image
+request ─▶ dialect ─▶ refuse? ─▶ script ─▶ reply ─▶ frames ─▶ edits ─▶ wire reply
 """
 
 from collections.abc import Sequence
@@ -34,10 +34,10 @@ _SERVER_ERROR: Final = 500
 
 @value
 class RequestOutcome:
-    """Report `facts`, wait `delay_s`, then write `image`. `stop`: see WriteEnded."""
+    """Report `facts`, wait `delay_s`, then write `wire_reply`. `stop`: see WriteEnded."""
 
     facts: tuple[Fact, ...]
-    image: WireReply
+    wire_reply: WireReply
     delay_s: float = 0
     stop: str = ""
 
@@ -99,9 +99,9 @@ class Responder:
         exchange = Exchange(self.request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece
         kind = (self.closes, self.http_1_0, self.request.websocket)
-        image = self.cache.compiled(reply, exchange, kind, lambda: compile_(said, exchange))
-        started = WriteStarted(self.request.call, _OK, counts.input_tokens, conversation.stream, image.told.edited)
-        return RequestOutcome((*noted, started), image, reply.delay_s, said.stop_reason)
+        wire_reply = self.cache.compiled(reply, exchange, kind, lambda: compile_(said, exchange))
+        started = WriteStarted(self.request.call, _OK, counts.input_tokens, conversation.stream, wire_reply.told.edited)
+        return RequestOutcome((*noted, started), wire_reply, reply.delay_s, said.stop_reason)
 
     def _streamed(self, reply: Reply, exchange: Exchange) -> WireReply:
         framing = self.dialect.framing(exchange)
@@ -171,8 +171,8 @@ class Responder:
             events = self.dialect.error_messages(told, dict(more), self.request)
             return over_websocket.refused(events, closes=self.closes)
         headers = [*self._headers(), *more]
-        image = whole(told.status, told.body, headers, content_type=told.content_type, closes=self.closes)
-        return bodiless(image) if self.request.method == "HEAD" else image
+        wire_reply = whole(told.status, told.body, headers, content_type=told.content_type, closes=self.closes)
+        return bodiless(wire_reply) if self.request.method == "HEAD" else wire_reply
 
     def _headers(self) -> list[tuple[str, str]]:
         return [("Date", http_date(int(self.now.timestamp()))), *self.dialect.headers(self.request)]

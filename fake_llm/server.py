@@ -131,22 +131,22 @@ class FakeLLM(Listener):
         await self._deliver(request, outcome, connection)
         framed = not incoming.head.http_1_0 and incoming.trouble is None and not self.close_after(request.call)
         if connection.memory is None:
-            connection.by_us = outcome.image.closes and not (framed and self.waits_for_close)
-        elif outcome.image.closes:
+            connection.by_us = outcome.wire_reply.closes and not (framed and self.waits_for_close)
+        elif outcome.wire_reply.closes:
             connection.close_sent()
 
-    async def _answer_token(self, request: Request, line: Connection, incoming: Incoming) -> None:
+    async def _answer_token(self, request: Request, connection: Connection, incoming: Incoming) -> None:
         closes = not incoming.head.keep_alive or incoming.trouble is not None
         now_s = int(self._clock.wall().timestamp())
-        fact, image, late_s = self._tokens.respond(request, now_s, closes=closes)
+        fact, wire_reply, late_s = self._tokens.respond(request, now_s, closes=closes)
         self.observer.saw(fact)
-        line.by_us = closes
-        if late_s or image is None:
-            await line.can_wait()
-        if image is None:
+        connection.by_us = closes
+        if late_s or wire_reply is None:
+            await connection.can_wait()
+        if wire_reply is None:
             await asyncio.Event().wait()  # until the client hangs up
         else:
-            await Delivery(image, line.write, None, self._clock).run(late_s)
+            await Delivery(wire_reply, connection.write, None, self._clock).run(late_s)
 
     def _read(self, incoming: Incoming) -> Request:
         head = incoming.head
@@ -205,35 +205,37 @@ class FakeLLM(Listener):
         too_large = trouble.status == _TOO_LARGE
         return responder.refused(dialect.TOO_LARGE if too_large else Refusal(trouble.status, trouble.message))
 
-    async def _deliver(self, request: Request, outcome: RequestOutcome, line: Connection) -> None:
+    async def _deliver(self, request: Request, outcome: RequestOutcome, connection: Connection) -> None:
         for fact in outcome.facts:
             self.observer.saw(fact)
-        image = outcome.image
-        takes_time = bool(outcome.delay_s) or image.paced
+        wire_reply = outcome.wire_reply
+        takes_time = bool(outcome.delay_s) or wire_reply.paced
         gate = self._gate(request.call, takes_time=takes_time)
         delivery: Delivery
 
         def write(data: bytes) -> None:
-            line.write(data)
-            if delivery.body in image.told.ends:
-                line.flush_control()
+            connection.write(data)
+            if delivery.body in wire_reply.told.ends:
+                connection.flush_control()
 
         def ask(at: int) -> Awaitable[Sequence[int]]:
             assert gate is not None  # noqa: S101
             # Pongs may have been sent since the reply began.
-            carried = line.carried - delivery.head - delivery.body
-            return _asked(gate, request.call, line.conn, carried, image, at)
+            carried = connection.carried - delivery.head - delivery.body
+            return _asked(gate, request.call, connection.conn, carried, wire_reply, at)
 
-        delivery = Delivery(image, write if line.memory else line.write, ask if gate else None, self._clock)
+        delivery = Delivery(
+            wire_reply, write if connection.memory else connection.write, ask if gate else None, self._clock
+        )
         try:
             if gate or takes_time:
-                await line.can_wait()
+                await connection.can_wait()
             await delivery.run(outcome.delay_s)
         except BaseException:
-            self.observer.saw(_ended(request.call, delivery, image, outcome.stop, "hung_up"))
-            line.transport.abort()
+            self.observer.saw(_ended(request.call, delivery, wire_reply, outcome.stop, "hung_up"))
+            connection.transport.abort()
             raise
-        self.observer.saw(_ended(request.call, delivery, image, outcome.stop, "complete"))
+        self.observer.saw(_ended(request.call, delivery, wire_reply, outcome.stop, "complete"))
 
     def _gate(self, call: int, *, takes_time: bool) -> Gate | None:
         """Return the observer's gate for this reply, or None if the reply passes without it."""
@@ -242,16 +244,16 @@ class FakeLLM(Listener):
         return None if gate and passes and not takes_time and passes(call) else gate
 
 
-def _asked(gate: Gate, call: int, conn: Conn, carried: int, image: WireReply, at: int) -> Awaitable[Sequence[int]]:
-    size = -1 if image.told.endless else image.size
-    ends = image.told.ends if image.told.stream else ()
-    return gate(Point(call, conn, carried, len(image.head), ends, size, at, image.told.stream))
+def _asked(gate: Gate, call: int, conn: Conn, carried: int, wire_reply: WireReply, at: int) -> Awaitable[Sequence[int]]:
+    size = -1 if wire_reply.told.endless else wire_reply.size
+    ends = wire_reply.told.ends if wire_reply.told.stream else ()
+    return gate(Point(call, conn, carried, len(wire_reply.head), ends, size, at, wire_reply.told.stream))
 
 
 def _ended(
-    call: int, delivery: Delivery, image: WireReply, stop: str, how: Literal["complete", "hung_up"]
+    call: int, delivery: Delivery, wire_reply: WireReply, stop: str, how: Literal["complete", "hung_up"]
 ) -> WriteEnded:
-    return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, image.told.marks, how, stop)
+    return WriteEnded(call, delivery.head, delivery.body, delivery.tokens, wire_reply.told.marks, how, stop)
 
 
 def dialect_of(request: Request) -> Dialect:

@@ -127,9 +127,9 @@ def whole(
     return WireReply(_head(status, [*headers, *length], closes), told, closes)
 
 
-def bodiless(image: WireReply) -> WireReply:
+def bodiless(wire_reply: WireReply) -> WireReply:
     """Return the answer to a HEAD request: the same head without a body."""
-    return replace(image, told=Body(b"", ()))
+    return replace(wire_reply, told=Body(b"", ()))
 
 
 def chunked(

@@ -110,9 +110,9 @@ class Admin(Listener):
         plain = isinstance(told, str)
         text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, indent=1) + "\n"
         type_ = "text/yaml; charset=utf-8" if plain else "application/json"
-        image = whole(status, text.encode(), (), content_type=type_, closes=not incoming.head.keep_alive)
-        connection.write(image.head + image.body)
-        connection.by_us = image.closes
+        wire_reply = whole(status, text.encode(), (), content_type=type_, closes=not incoming.head.keep_alive)
+        connection.write(wire_reply.head + wire_reply.body)
+        connection.by_us = wire_reply.closes
 
     async def _told(self, incoming: Incoming) -> object:
         if incoming.trouble:

@@ -52,7 +52,7 @@ class Positions:
     """None: every call is a main call (in the control run, which finds the shape)."""
     named: Callable[[Conversation], str] = lambda conversation: ""
     """The name of the declared conversation to which a request belongs, else empty."""
-    in_text: ResultsInText | None = None
+    results_in_text: ResultsInText | None = None
     """None: results of tools are the wire's own."""
     results_as_words: bool = False
     """Whether the agent sends results as words of a message, as its control run showed."""
@@ -159,9 +159,9 @@ class Positions:
 
     def read(self, conversation: Conversation) -> Conversation:
         """The request with the results of tools that stand in its text; that of a fork without its parent's part."""
-        if self.in_text is None:
+        if self.results_in_text is None:
             return self.sides.unforked(conversation)
-        return self.in_text.read(conversation, self.tokens.full, self._is_of_user)
+        return self.results_in_text.read(conversation, self.tokens.full, self._is_of_user)
 
     def _is_of_user(self, message: Message) -> bool:
         text = message.text.lower()

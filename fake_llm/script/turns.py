@@ -71,7 +71,7 @@ class TurnScript:
     """The replies of declared conversations, by name."""
     finish: FinishCall | None = None
     """None: last words are text."""
-    in_text: CallsInText | None = None
+    calls_in_text: CallsInText | None = None
     """None: tool calls are the wire's own."""
     _placed: dict[int, CallPosition] = field(default_factory=dict)
 
@@ -101,13 +101,13 @@ class TurnScript:
 
     def tools(self, conversation: Conversation) -> tuple[ToolSpec, ...]:
         """The tools that a request offers, or those that the model of this agent calls in its text."""
-        if conversation.tools or self.in_text is None or self.positions.is_at_limit(conversation):
+        if conversation.tools or self.calls_in_text is None or self.positions.is_at_limit(conversation):
             return conversation.tools
-        return self.in_text.tools
+        return self.calls_in_text.tools
 
     def written(self, reply: Reply, conversation: Conversation) -> Reply:
         """The reply as it is sent: with its tool call in the text if the agent has them there."""
-        return reply if self.in_text is None or conversation.tools else self.in_text.written(reply)
+        return reply if self.calls_in_text is None or conversation.tools else self.calls_in_text.written(reply)
 
     def aside(self, call: int, conversation: Conversation) -> Reply:
         """The reply to a background call that belongs to no conversation: a few words by which it is recognized."""
@@ -187,7 +187,7 @@ class TurnScript:
             name = tool.name
             command = str(args.get("command", "true"))
             # Where calls or results stand in texts, they are known by the traces alone.
-            plain = item.untraced and self.positions.in_text is None and not self.positions.results_as_words
+            plain = item.untraced and self.positions.results_in_text is None and not self.positions.results_as_words
             args = tool.arguments(command if plain else self.beacon(command, token))
         elif item.name == SUBAGENT_TOOL:
             delegate = find_subagent(tools)

@@ -28,7 +28,7 @@ class SentReply:
     """The tokens of the whole reply, where the agent's own limit ended it."""
     last_words: str = ""
     """The words that a tool call of it carries, where that call ends the agent's turn (`finish:`)."""
-    in_text: tuple[ToolCall, ...] = ()
+    calls_in_text: tuple[ToolCall, ...] = ()
     """Its tool calls, where the model writes them in its text."""
 
     @property
@@ -58,7 +58,7 @@ class SentReply:
     def offered(self, blocks: int) -> tuple[ToolCallOffered, ...]:
         """Its tool calls; those behind the last of the `blocks` that arrived whole were cut."""
         calls = [(index, item) for index, item in enumerate(self.blocks) if isinstance(item, ToolCall)]
-        calls = [(0, call) for call in self.in_text] or calls  # (one block has all of the text)
+        calls = [(0, call) for call in self.calls_in_text] or calls  # (one block has all of the text)
         offers = zip(calls, self.offers, strict=False)
         return tuple(
             _offered(call, token, name, whole=whole, arrived=place < blocks)

@@ -50,7 +50,7 @@ def script_of(
         nonce_per_call=job.control is None,
         conversations=conversations,
         finish=_finish(job.agent),
-        in_text=CallsInText(calls) if calls else None,
+        calls_in_text=CallsInText(calls) if calls else None,
     )
 
 

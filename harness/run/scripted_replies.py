@@ -135,7 +135,7 @@ class ScriptedReplies:
             in_text = () if _calls(answer) else tuple(calls)
             offered = in_text or _calls(said)
             self.replies[call] = SentReply(
-                said, _offers(offered, whole=not in_text or said is rest), needed, in_text=in_text
+                said, _offers(offered, whole=not in_text or said is rest), needed, calls_in_text=in_text
             )
             for item in offered:
                 self._offer(item, place, conversation)

@@ -139,7 +139,7 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
 
 def _frame_of_results(replies: ScriptedReplies) -> ResultFrame | None:
     """What the agent writes around the result of the tool turn's command, if results stand in its text."""
-    if replies.script.positions.in_text is None:
+    if replies.script.positions.results_in_text is None:
         return None
     output = re.compile(rf"{HELLO}\s+{replies.script.positions.tokens.token(2, 1, 1)}")
     read = map(replies.read, replies.tools_seen.values())

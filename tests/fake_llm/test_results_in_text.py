@@ -28,7 +28,7 @@ def model(command: str) -> Message:
 
 @pytest.fixture
 def positions() -> Positions:
-    found = Positions("wbcdf", MainShape(), in_text=ResultsInText.of({"shell": TEMPLATE, "react": REACT}))
+    found = Positions("wbcdf", MainShape(), results_in_text=ResultsInText.of({"shell": TEMPLATE, "react": REACT}))
     found.begin(1, "mk1q")
     return found
 
@@ -112,7 +112,7 @@ def test_what_stands_around_each_result_is_no_result(seen: str, lost: str):
 
 def test_results_are_read_without_their_frame(positions: Positions):
     """As the control run has shown it."""
-    positions.in_text = ResultsInText.of({"shell": TEMPLATE}, ResultFrame("<output>", "</output>"))
+    positions.results_in_text = ResultsInText.of({"shell": TEMPLATE}, ResultFrame("<output>", "</output>"))
     assert results(positions, ASKED, model(FIRST), Message("user", "<output>\nok\n</output>")) == [
         ("wbcdf1x1x1a1", "ok")
     ]

@@ -193,7 +193,8 @@ def test_endless_tools_go_on_behind_the_last_line_of_the_script(play: Any):
 
 
 @pytest.mark.parametrize(
-    ("how", "equal"), [({}, True), ({"results_as_words": True}, False), ({"in_text": ResultsInText((), ())}, False)]
+    ("how", "equal"),
+    [({}, True), ({"results_as_words": True}, False), ({"results_in_text": ResultsInText((), ())}, False)],
 )
 def test_the_same_call_again_is_equal_to_the_letter(play: Any, how: dict[str, Any], equal: bool):
     """A guard that compares calls sees it; where calls or results are words, they are known by the beacon alone."""
