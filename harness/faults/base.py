@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeVar, dataclass_transform, get_type_hints
 
 from wedgehog.harness.faults.parameters import FaultError, Parameter, ValueType, accept
+from wedgehog.harness.faults.promise import broken_promise
 from wedgehog.harness.record.expectation import did_you_mean, shown
 
 Family = Literal["wire", "reply", "actor"]
@@ -162,7 +163,7 @@ class WireFault(Fault):
     def __post_init__(self) -> None:
         """Raise FaultError also where `on_pipe` and `toxics` do not end a connection as `ends` says."""
         Fault.__post_init__(self)
-        if not self.closes_port and (says := _broken_promise(self)):
+        if not self.closes_port and (says := broken_promise(self)):
             raise FaultError(f"{self.name} {says}")
 
     @property
@@ -212,42 +213,6 @@ class WireFault(Fault):
     def toxics(self, at: int) -> tuple[Toxic, ...]:
         """The same fault as Toxiproxy settings, in the order in which they must be made."""
         raise NotImplementedError
-
-
-class _StopRecorder:
-    """A pipe that only records where a fault stops it."""
-
-    def __init__(self) -> None:
-        self.found: list[tuple[int, Ending]] = []
-
-    def stop(self, at: int, how: Ending) -> None:
-        self.found.append((at, how))
-
-    def pace(self, at: int, every_s: float, size: int, *, in_proportion: bool = False) -> None:
-        pass
-
-    def delay(self, s: float) -> None:
-        pass
-
-
-_PROBED = 1000
-"""The byte at which the promise of a fault is checked."""
-
-
-def _broken_promise(fault: WireFault) -> str:
-    """What does not fit `ends`: the history would count other bytes than the agent gets. Empty if all fits."""
-    stops, how = _StopRecorder(), fault.ends
-    fault.on_pipe(stops, _PROBED)
-    called = " and ".join(f"pipe.stop{stop}" for stop in stops.found) or "no pipe.stop"
-    if how is None:
-        return f"has no `ends`: on_pipe must not call pipe.stop, it called {called}" if stops.found else ""
-    if stops.found != [(_PROBED, how)]:
-        return f"ends with {how}: on_pipe(pipe, {_PROBED}) must call pipe.stop({_PROBED}, {how!r}), it called {called}"
-    limits = [toxic.attributes.get("bytes") for toxic in fault.toxics(_PROBED) if toxic.kind == "limit_data"]
-    if limits != [_PROBED]:
-        found = ", ".join(map(str, limits)) or "nothing"
-        return f"ends with {how}: toxics({_PROBED}) must limit the data to {_PROBED} bytes, it limits them to {found}"
-    return ""
 
 
 class PortFault(WireFault):
