@@ -214,13 +214,8 @@ class Campaign:
         if not control.passed or skipped:
             judgement = unplayed(entry.scenario, agent, network.name, skipped=skipped, failed=control.says)
         else:
-            mark = f"{self.mark}/{len(self.judgements)}-{secrets.token_hex(3)}"
-            place, scratch = entry.file.path.parent, Path(self._folder)
-            until_certain = self.options.until_certain
-            words = "" if self._simulates else mark
-            job = Job(
-                scenario, agent, control, seed, mark, network.name, place, scratch, until_certain, words, self._warm
-            )
+            job = self._job(scenario, agent, control, network, seed=seed, name=str(len(self.judgements)))
+            job = replace(job, beside=entry.file.path.parent, until_certain=self.options.until_certain)
             began = time.perf_counter()
             if common is not None:
                 job = replace(job, scenario=common.scenario(scenario, job.time_scale), agent=common.agent(agent))
@@ -264,6 +259,30 @@ class Campaign:
         """Why the agent, or this scenario with it, cannot be played here, or in this world."""
         return why_not_in_virtual_time(scenario, agent) if self._simulates else why_not_here(agent)
 
+    def _job(
+        self,
+        scenario: Scenario,
+        agent: AgentSpec,
+        control: ControlFacts | None,
+        network: Network,
+        *,
+        seed: int,
+        name: str,
+    ) -> Job:
+        """One run of this campaign; `name` is part of the mark of its processes."""
+        mark = f"{self.mark}/{name}-{secrets.token_hex(3)}"
+        return Job(
+            scenario,
+            agent,
+            control,
+            seed,
+            mark,
+            network.name,
+            scratch=Path(self._folder),
+            words="" if self._simulates else mark,
+            warm=self._warm,
+        )
+
     async def _run(self, job: Job, network: Network, store: RunStore) -> tuple[History, ControlFacts | None]:
         """Play a run in the world of this campaign."""
         if self._sim is None:
@@ -287,20 +306,7 @@ class Campaign:
             self.progress.begins(what)
             store = self.store.run(*place)
             try:
-                mark = f"{self.mark}/control-{secrets.token_hex(3)}"
-                folder, seed = Path(self._folder), self.options.seed
-                words = "" if self._simulates else mark
-                job = Job(
-                    control_scenario(),
-                    agent,
-                    None,
-                    seed,
-                    mark,
-                    network.name,
-                    scratch=folder,
-                    words=words,
-                    warm=self._warm,
-                )
+                job = self._job(control_scenario(), agent, None, network, seed=self.options.seed, name="control")
                 history, facts = await self._run(job, network, store)
                 assert facts is not None  # noqa: S101  a control run always has facts
                 keep_control(store, facts)
