@@ -35,10 +35,11 @@ from wedgehog.harness.run.control import ControlFacts, control_scenario
 from wedgehog.harness.run.cpu_wait import CpuWatch, busy
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.judge import judge
+from wedgehog.harness.run.playable_part import FIRST_TURN_ONLY, as_far_as
 from wedgehog.harness.run.plugins import absolute, hashed, plugin_words
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
-from wedgehog.harness.run.skip_reasons import FIRST_TURN_ONLY, as_far_as, why_not_here, why_skipped
+from wedgehog.harness.run.skip_reasons import why_not_here, why_skipped
 from wedgehog.harness.run.unplayed import unplayed
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors

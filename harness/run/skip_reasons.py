@@ -1,18 +1,17 @@
-"""Why a scenario does not apply to an agent, and how far an agent can play one."""
+"""Why a scenario does not apply to an agent."""
 
 from collections.abc import Mapping
 
 from wedgehog.fake_llm.other_form import FORMS
-from wedgehog.fake_llm.reply import Reply, Text
 from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
+from wedgehog.harness.run.playable_part import goes_on
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
-from wedgehog.harness.scenario.fault_config import TriggerConfig
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
@@ -20,8 +19,6 @@ MINUTES = "minutes"
 """The tag of a scenario whose replies alone take minutes; in virtual time they cost nothing."""
 HAVE_CHOICES = ("openai-chat", "gemini")
 """Wires whose replies are a list of choices, or of candidates."""
-CALLS_AT_ONCE = ("gemini", "ollama")
-"""Wires whose streams have a tool call in one event."""
 SYSTEM_IS_A_MESSAGE = ("openai-chat", "ollama")
 """Wires on which the system text is one of the messages."""
 NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
@@ -80,60 +77,6 @@ def _as_objects(spec: AgentSpec, control: ControlFacts) -> str:
     if spec.wire == "anthropic":
         return "" if control.streams else "anthropic without streaming"
     return spec.wire if spec.wire == "ollama" else ""
-
-
-FIRST_TURN_ONLY = "only its first turn was played: the agent does not continue a session"
-
-
-def _only_a_session(scenario: Scenario) -> bool:
-    """Whether the scenario is about a session alone: nothing fails in it."""
-    return "session" in scenario.tags and not scenario.faults
-
-
-def _goes_on(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> bool:
-    """Whether several turns can be played: the control run continued its session, or nothing fails and it must."""
-    return control.resumes or (spec.says_it_resumes and _only_a_session(scenario))
-
-
-def as_far_as(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
-    """The scenario as far as an agent can play it: its faults in the events that a reply has, its turns as below."""
-    wholly = spec.wire in CALLS_AT_ONCE and spec.finish is not None and bool(spec.finish.tool and spec.finish.arg)
-    fitting = _in_one_event(scenario) if wholly else scenario
-    return _turns_of(fitting, spec, control)
-
-
-def _in_one_event(scenario: Scenario) -> Scenario:
-    """With the last words of each turn as a tool call, which is one event: a fault that counts more comes behind it."""
-    places = [(it, it.at.event or 0, _last_words(scenario, it.at)) for it in scenario.faults]
-    faults = [
-        it.model_copy(update={"at": it.at.model_copy(update={"event": 1})}) if event > 1 and words else it
-        for it, event, words in places
-    ]
-    return scenario.model_copy(update={"faults": type(scenario.faults)(faults)})
-
-
-def _last_words(scenario: Scenario, at: TriggerConfig) -> bool:
-    """Whether the scripted reply there is words alone, which end a turn."""
-    replies = scenario.turns[at.turn - 1].replies if 0 < at.turn <= len(scenario.turns) else ()
-    return at.on == "main" and 0 < at.step <= len(replies) and _words(replies[at.step - 1])
-
-
-def _words(reply: Reply) -> bool:
-    return all(isinstance(item, Text) for item in reply.items)
-
-
-def _turns_of(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
-    """Without a session its first turn, if all faults are there.
-
-    Not where another turn is part of what is judged: it is given during the first one, the scenario names what must
-    hold, or it is about a session in which nothing fails.
-    """
-    alone = len(scenario.turns) < 2 or _goes_on(scenario, spec, control) or not control.passed
-    elsewhere = any(it.at.turn != 1 for it in scenario.faults) or any(it.during is not None for it in scenario.turns)
-    elsewhere = elsewhere or "sessions" in scenario.needs or _only_a_session(scenario)
-    if alone or elsewhere or scenario.session is not None or scenario.expect or any(scenario.invariants.values()):
-        return scenario
-    return scenario.model_copy(update={"turns": scenario.turns[:1]})
 
 
 def _can_answer(scenario: Scenario, control: ControlFacts) -> bool:
@@ -286,7 +229,7 @@ def _of_sessions(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> 
     several_turns = len(scenario.turns) > len(scenario.sessions)
     return {
         "the spec says that a turn ends sooner than this reply does (limits: turn_s)": _ends_before(scenario, spec),
-        "the agent does not continue a session": several_turns and not _goes_on(scenario, spec, control),
+        "the agent does not continue a session": several_turns and not goes_on(scenario, spec, control),
         "all sessions of a service are one process, which a fault on processes would hit (http)": (
             {"sessions", "processes"} <= needs and spec.kind == "http"
         ),

@@ -28,6 +28,7 @@ from wedgehog.harness.record.store import read_run, run_folders
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.run import skip_reasons
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.playable_part import FIRST_TURN_ONLY
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.reports.facts import facts_of, keep_facts, kept_facts
 
@@ -428,7 +429,7 @@ async def test_without_a_session_the_first_turn_is_played_and_judged(entry: Any,
     campaign, _ = await played(tmp_path / "runs", given)
     (judgement,) = campaign.judgements
     assert (judgement.skipped, judgement.verdict) == ("", "pass")
-    assert skip_reasons.FIRST_TURN_ONLY in judgement.remarks
+    assert FIRST_TURN_ONLY in judgement.remarks
 
 
 async def test_a_scenario_about_a_session_alone_is_skipped_without_one(entry: Any, tmp_path: Path):

@@ -13,7 +13,8 @@ from wedgehog.harness.record.events.run import AskerSeen, HostRefused, Trouble
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control
-from wedgehog.harness.run.skip_reasons import as_far_as, why_skipped
+from wedgehog.harness.run.playable_part import as_far_as
+from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.testing import HistoryBuilder
 
