@@ -17,7 +17,7 @@ from wedgehog.harness.sandbox.started import Started, what_runs
 
 if TYPE_CHECKING:
     from wedgehog.harness.agents.warm_hosts import WarmHosts
-    from wedgehog.harness.services.chat import ChatService
+    from wedgehog.harness.services.chat.service import ChatService
 
 Stimulus = Literal["user", "wake_up", "resume"]
 FIRST_FOLDER = "session"
@@ -78,6 +78,9 @@ class AgentContext:
     """Forks a callable's process, if it can."""
     waited_s: Callable[[float], float] = no_wait
     """How long the run has waited for a processor since a time of its clock."""
+
+    at_work_since_s: Callable[[], float | None] = lambda: None
+    """When the last request that is open came, or the last command that runs began; None if there is neither."""
 
     def could_work_s(self, since_s: float) -> float:
         """How long the agent could work since then: the time that has passed, without waits for a processor."""

@@ -1,7 +1,8 @@
-"""An agent that polls a chat service: its turn ends `quiet_s` after the last message that it sent there.
+"""An agent that gets its messages from a chat service: its turn ends `quiet_s` after the last message that it sent.
 
-A message that only says that the agent works ("…", an hourglass, or what fits `busy`) is not the last one, nor is one
-behind which it types on.
+It polls for them, or gets them at its webhook. A message that only says that the agent works ("…", an hourglass, or
+what fits `busy`) is not the last one, nor is one behind which it types on, or waits for its model, a command or the
+chat.
 """
 
 import asyncio
@@ -14,11 +15,14 @@ from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
 from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession, HttpTurn
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
+from wedgehog.harness.network.ports import HOST, is_listening
 from wedgehog.harness.sandbox.owned import Owned, Tree
-from wedgehog.harness.services.chat import ChatService
 
 TYPES_ON_S = 60.0
 """An agent that types for longer than this behind its message has forgotten to stop; real seconds."""
+LONGEST_DRAFT_S = 30.0
+"""So long after the last message an older request or command keeps the turn open: the agent may have given it up, and
+not closed it. Divided by the time scale."""
 
 
 class ChatSession(HttpSession):
@@ -27,18 +31,26 @@ class ChatSession(HttpSession):
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
-        self._quiet_s, self._chat = spec.chat.quiet_s, place.chat
+        self._quiet_s, self._chat, self._webhook = spec.chat.quiet_s, place.chat, spec.chat.webhook
         self._busy = re.compile(spec.chat.busy) if spec.chat.busy else None
         self._base = "the agent"
+
+    async def deliver_again(self, text: str) -> None:
+        """To its webhook, with the same id."""
+        await self._chat.deliver_again(text)
 
     def beside(self) -> None:
         """None: nothing shows which of two parallel messages an answer belongs to."""
 
     async def _start(self, argv: list[str], *, talks: bool = False, terminal: tuple[int, int] | None = None) -> Owned:
         self._chat.polled.clear()
+        if self._webhook:
+            self._chat.webhook.url = f"http://{HOST}:{self._around.values['port']}{self._webhook}"
         return await super()._start(argv, talks=talks, terminal=terminal)
 
     async def _not_ready(self) -> str:
+        if self._webhook:
+            return "" if is_listening(int(self._around.values["port"])) else " (nothing listens on {port})"
         return "" if self._chat.polled.is_set() else " (no poll of the chat service came)"
 
     async def _told(self, turn: HttpTurn) -> Outcome:
@@ -47,19 +59,31 @@ class ChatSession(HttpSession):
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""
         chat, clock = self._chat, self._place.clock
-        number = chat.put(text)
-        while chat.handed < number or self._works(chat) or self._place.could_work_s(chat.sent_s) < self._quiet_s:
+        number, worked_s = chat.put(text), clock.now()
+        while (
+            chat.handed < number
+            or not chat.sent
+            or self._place.could_work_s(max(chat.sent_s, worked_s)) < self._quiet_s
+        ):
             if self._owned is not None and self._owned.exit_code is not None:
                 raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)
+            if self._shows_work() or self._works():
+                worked_s = clock.now()
         sent_s = asyncio.get_running_loop().time() - (clock.now() - chat.sent_s)
         return HttpReply(200, "\n".join(chat.sent), sent_s)
 
-    def _works(self, chat: ChatService) -> bool:
-        """Whether more will come, as its user sees it: nothing is said yet, or "typing …" is there."""
-        if not chat.sent:
-            return True
+    def _shows_work(self) -> bool:
+        """Whether more will come, as its user sees it: "typing …" is there, or what it said is no answer."""
+        chat = self._chat
         if chat.types and self._place.clock.now() - chat.sent_s < TYPES_ON_S:
             return True
-        last = chat.sent[-1]
+        last = chat.sent[-1] if chat.sent else ""
         return not any(sign.isalnum() for sign in last) or (self._busy is not None and bool(self._busy.search(last)))
+
+    def _works(self) -> bool:
+        """Whether what it has sent may be a draft, which it changes or adds to when its model has answered."""
+        since_s, sent_s = self._place.at_work_since_s(), self._chat.sent_s
+        if since_s is not None and since_s > sent_s:
+            return True
+        return since_s is not None and self._place.clock.now() - sent_s < LONGEST_DRAFT_S / self._place.time_scale

@@ -127,8 +127,9 @@ def _hosts(spec: AgentKeys) -> Iterator[_Problem]:
     for host, link in spec.hosts.items():
         if link == "chat" and not spec.chat:
             yield ("hosts", host), "only agents with `chat: {start: …}` have a chat service"
-    if spec.http:
-        yield ("hosts",), "an agent with `hosts` runs in a private network, where its `http` port cannot be reached"
+    if listens(spec) or spec.http:
+        key = "http" if spec.http else "webhook"
+        yield ("hosts",), f"an agent with `hosts` runs in a private network, where its `{key}` port cannot be reached"
     if spec.tools == "stdio" or "pipe" in template_names(spec):
         key = "tools" if spec.tools == "stdio" else "hosts"
         yield (key,), "a pipe does not cross into the private network of an agent with `hosts`; tools: http does"
@@ -149,8 +150,9 @@ def _links(spec: AgentKeys) -> Iterator[_Problem]:
 
 def _port(spec: AgentKeys) -> Iterator[_Problem]:
     """A service that we start is asked at a port that only we know."""
-    if spec.http and spec.http.start and "port" not in template_names(spec):
-        yield ("http", "start"), "no key contains {port}: write it where the service takes its port, here or in `env`"
+    if listens(spec) and "port" not in template_names(spec):
+        kind = "http" if spec.http else "chat"
+        yield (kind, "start"), "no key contains {port}: write it where the service takes its port, here or in `env`"
 
 
 def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -159,6 +161,11 @@ def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
     yield from written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
     for key in asked:
         getattr(spec, key)  # one that holds a mistake can have more of them
+
+
+def listens(spec: AgentKeys) -> bool:
+    """Whether we start it as a service on `{port}`."""
+    return bool((spec.http and spec.http.start) or (spec.chat and spec.chat.webhook))
 
 
 def template_names(spec: AgentKeys) -> set[str]:
@@ -188,8 +195,8 @@ def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:
             yield place, "{message} has no value here, only in command, resume, wake_up, http requests and lines: send"
         elif name == "message_id" and place[:2] not in _WITH_MESSAGE_ID:
             yield place, "{message_id} has a value only in http: headers and http: body"
-        elif name == "port" and not (spec.http and spec.http.start):
-            yield place, "{port} is only for a service that we start (http: {start: …})"
+        elif name == "port" and not listens(spec):
+            yield place, "{port} is only for a service that we start (http: {start: …}), or a bot with a webhook"
 
 
 def _workdir(spec: AgentKeys) -> Iterator[_Problem]:

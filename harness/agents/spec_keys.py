@@ -109,9 +109,11 @@ class Http(SpecPart):
 
 
 class Chat(SpecPart):
-    """An agent that polls a chat service for its messages, and sends its answers there."""
+    """An agent that gets its messages from a chat service, and sends its answers there."""
 
     start: Argv
+    webhook: Annotated[str, Field(pattern="^/")] | None = None
+    """The path at which it takes its messages, on {port}; without it, the agent polls for them."""
     quiet_s: PositiveSeconds = 1
     """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
     busy: RegularExpression | None = None

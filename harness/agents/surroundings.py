@@ -11,6 +11,7 @@ from wedgehog.harness.agents.backend_links import BackendError, link_env, templa
 from wedgehog.harness.agents.base import AgentContext, AgentError, Surroundings
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
+from wedgehog.harness.agents.spec_checks import listens
 from wedgehog.harness.agents.templates import expand
 from wedgehog.harness.network.ports import free_port
 from wedgehog.harness.sim.loop import free_sim_port
@@ -97,7 +98,7 @@ def _values(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
     values |= {template_of(name): where for name, where in _backends(spec, place).items()}
     if spec.models:
         values["model"] = spec.models[0]
-    if spec.http and spec.http.start:
+    if listens(spec):
         values["port"] = str(free_sim_port() if place.simulated else free_port())
     if spec.runtime and spec.install:
         values |= {"bin": str(bin_of(spec.install, spec.runtime)), "install": str(spec.install)}

@@ -32,6 +32,7 @@ Need = Literal[
     "redelivery",
     "sessions",
     "chat",
+    "chat_poll",
     "background",
     "thinking",
     "shown_thoughts",

@@ -8,6 +8,7 @@ from typing import Literal
 from wedgehog.fake_llm.observer import Point
 from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.fake_llm.script.position import CallPosition
+from wedgehog.harness.faults.chat_fault import ChatFault
 from wedgehog.harness.faults.process_fault import ActorFault, HostFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
@@ -250,7 +251,10 @@ def _keeps_away(state: FaultState) -> bool:
         return not state.healed.is_set()
     if isinstance(state.planned.fault, ResultFault):  # a tool server that refuses every request
         return at.before_request and state.fired > 0 and not state.healed.is_set()
-    away = at.before_request or (isinstance(at, AtChat) and at.chat == "poll")
+    polls = isinstance(at, AtChat) and at.chat == "poll"
+    if isinstance(state.planned.fault, ChatFault):
+        return polls and state.fired > 0 and not state.healed.is_set()
+    away = at.before_request or polls
     away = away or (state.wire is not None and state.wire.closes_port)
     return away and not isinstance(at, AtPipe) and bool(state.armed) and not state.healed.is_set()
 

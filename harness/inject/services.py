@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from wedgehog.harness.faults.chat_fault import ChatFault, ChatRefusal
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.result_fault import CallRefusal, Result, ResultFault
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
@@ -81,13 +82,31 @@ class ServiceFaults:
         """A chat response is held before its first byte; with the poll, faults of the next request are armed too."""
         for state in self._run.of_turn(self._run.turn):
             at = state.at
-            if not isinstance(at, AtChat) or state.healed.is_set():
+            refuses = isinstance(state.planned.fault, ChatFault)
+            if not isinstance(at, AtChat) or refuses or state.healed.is_set():
                 continue
             if at.in_request:
                 if what == "poll" and not state.armed:
                     await self._run.before_request(state)
             elif at.chat == what and state.meets_one_more() and (armed := await self._inject(state, point)):
                 self._at[point[0]] = (state, armed)
+
+    def chat_refusal(self, what: str) -> ChatRefusal | None:
+        """The response with which the chat service refuses this request; None: it does what it is asked for."""
+        found: ChatRefusal | None = None
+        for state in self._run.of_turn(self._run.turn):
+            fault, at = state.planned.fault, state.at
+            if not isinstance(fault, ChatFault) or not isinstance(at, AtChat) or state.healed.is_set():
+                continue
+            if at.chat == what and state.meets_one_more():
+                self._run.fired(state, "the chat service refused the request")
+                found = found or fault.on_request()
+        return found
+
+    @property
+    def holds_chat(self) -> bool:
+        """Whether the agent waits for a response of the chat service that a fault keeps back."""
+        return bool(self._at)
 
     def left_chat(self, conn: Address) -> None:
         """This connection of the chat service is gone."""

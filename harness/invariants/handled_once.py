@@ -15,9 +15,9 @@ def handled_once(history: History) -> Iterator[Verdict]:
     """A message that is delivered again, with the same id, causes no further step, no further answer and no command.
 
     Webhooks, queues and front ends deliver a message again if no reply came in time: an agent that takes it for a new
-    one files two tickets and pays twice. Judged where the spec sends `{message_id}`. The second request may wait for
-    the same answer, be accepted or be refused. Not judged where a fault struck the turn, or the agent hung up on a
-    request, or asks for each step twice.
+    one files two tickets and pays twice. Judged where the spec sends `{message_id}`, or a chat has a webhook. The
+    second request may wait for the same answer, be accepted or be refused. Not judged where a fault struck the turn,
+    or the agent hung up on a request, or asks for each step twice.
 
     Fix: Store the ids of messages before you work on them, and accept one that is known without doing anything.
     """

@@ -30,7 +30,7 @@ from wedgehog.harness.services.mcp.host import NoToolHostError, ToolHost
 from wedgehog.harness.stdio_proxy.launch import ARGV as PIPE_ARGV
 
 if TYPE_CHECKING:
-    from wedgehog.harness.services.chat import ChatNews, ChatService
+    from wedgehog.harness.services.chat.service import ChatNews, ChatService
 
 WEB = "tool:web"
 
@@ -105,12 +105,17 @@ class RunServices:
         self._stack = contextlib.AsyncExitStack()
 
     def _chat_service(self) -> "ChatService":
-        from wedgehog.harness.services.chat import ChatService
+        from wedgehog.harness.services.chat.service import ChatService
 
-        closes = any(words.link == CHAT and words.at.phase == "request" for words in self._scenario.faults)
-        left = self._injector.tools.left_chat
+        faults = self._injector.tools
         return ChatService(
-            self._clock, self._scale, asked=self._chat_asked, gate=self._chat_gate, left=left, closes=closes
+            self._clock,
+            self._scale,
+            asked=self._chat_asked,
+            gate=self._chat_gate,
+            left=faults.left_chat,
+            refuses=faults.chat_refusal,
+            closes=any(words.link == CHAT and words.at.phase == "request" for words in self._scenario.faults),
         )
 
     async def __aenter__(self) -> Self:

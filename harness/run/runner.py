@@ -25,6 +25,7 @@ from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.agent_processes import AgentProcesses
+from wedgehog.harness.run.at_work import AtWork
 from wedgehog.harness.run.connection_watch import ConnectionWatch
 from wedgehog.harness.run.control import ControlFacts, read_control
 from wedgehog.harness.run.cpu_wait import CpuMeter, CpuWatch, LagMonitor
@@ -265,6 +266,7 @@ class _Run:
             simulated=self.simulated,
             warm=self.job.warm,
             waited_s=self.cpu.waited_s if self.cpu is not None else no_wait,
+            at_work_since_s=AtWork(self.history, self.injector, self.beacons.look).since_s,
         )
 
     def _databases(self) -> DatabaseLocks:

@@ -149,6 +149,7 @@ def _of_streams(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> R
 def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
     """What its user can do, and how the agent is started."""
     needs, runs_already = scenario.needs, spec.http is not None and spec.http.start is None
+    by_webhook = spec.chat is not None and spec.chat.webhook is not None
     return {
         "the spec does not say how its own timer fires (wake_up)": "wake_up" in needs and not spec.wakes_up,
         "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
@@ -164,9 +165,10 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
             "second_message" in needs and spec.kind in ("callable", "chat")
         ),
         "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
-            "redelivery" in needs and "message_id" not in template_names(spec)
+            "redelivery" in needs and "message_id" not in template_names(spec) and not by_webhook
         ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
+        "the agent has a webhook, and polls its chat for nothing": "chat_poll" in needs and by_webhook,
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
         "the agent has no worker: no program below its own process asks the model more than once": (
             "worker" in needs and not control.worker

@@ -37,7 +37,7 @@ class TriggerConfig(ConfigModel):
     phase: Phase | None = None
     tool: PositiveInt | None = None
     query: PositiveInt | None = None
-    chat: Literal["poll", "send"] | None = None
+    chat: link_triggers.ChatRequest | None = None
     when: Moment = "started"
     session: Literal["written", "idle"] | None = None
     model_name: str | None = None
@@ -79,6 +79,11 @@ class TriggerConfig(ConfigModel):
         return triggers.AfterStart if alone else triggers.AtReply
 
 
+_OF_SOME: dict[str, str] = {
+    "edit": "in this run the agent changed no message that it had sent to its chat",
+    "typing": "in this run the agent did not show its chat that it writes",
+}
+"""Why a correct agent may never meet a fault on a request to its chat."""
 _KINDS: dict[str, type[Trigger]] = {
     "session": triggers.SessionWritten,
     "query": link_triggers.AtQuery,
@@ -137,6 +142,8 @@ class FaultConfig(ConfigModel):
         """Why a correct agent may never meet it; empty for one that each agent meets."""
         if self.at.session == "idle":
             return "no program below the agent's own process lived between two messages"
+        if self.at.chat in _OF_SOME:
+            return _OF_SOME[self.at.chat]
         return self.fault.unmet if self.fault.for_some else ""
 
     @property
@@ -146,6 +153,7 @@ class FaultConfig(ConfigModel):
         place: dict[Need, bool] = {
             "stream": counts,
             "chat": self.link == CHAT,
+            "chat_poll": self.at.chat == "poll",
             "background": self.at.on == "background",
         }
         beside: dict[Need, Need] = {"schema": "schema_beside"} if place["background"] else {}

@@ -4,7 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wedgehog.harness.faults.base import Fault, WireFault, registered
+from wedgehog.harness.faults.chat_fault import ChatFault
 from wedgehog.harness.scenario.trigger import CHAT, NEEDS_CHAT, STORE, Misfit, Moment, Phase, Trigger, chat_carries
+
+ChatRequest = Literal["poll", "send", "edit", "typing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +26,13 @@ class AtQuery(Trigger):
 
 @dataclass(frozen=True, slots=True)
 class AtChat(Trigger):
-    """A byte of the poll that brings the turn's message, or of the agent's message; of its request if `phase` says."""
+    """A request to the chat service: a byte of its response, of the request itself if `phase` says, or a refusal.
 
-    chat: Literal["poll", "send"] | None = None
+    The request is the poll that brings the turn's message, a message of the agent (`send`), a change of one (`edit`),
+    or a sign that it writes (`typing`).
+    """
+
+    chat: ChatRequest | None = None
     phase: Phase | None = None
     byte: int | None = None
     refuses: ClassVar[str] = (
@@ -37,8 +44,11 @@ class AtChat(Trigger):
             return NEEDS_CHAT
         if self.phase not in (None, "headers", "request"):
             return self.refuses.format(key="phase"), ("at", "phase")
-        if wrong := chat_carries(fault, self.step):
-            return wrong
+        return chat_carries(fault, self.step) or self._not_of_a_request(fault)
+
+    def _not_of_a_request(self, fault: Fault) -> Misfit | None:
+        if isinstance(fault, ChatFault) and self.byte is not None:
+            return f"{fault.name} refuses a request whole: leave `byte` out", ("at", "byte")
         if self.chat == "poll" and self.in_request:
             return "a poll is under way before its message is: only what is sent has `phase: request`", ("at", "phase")
         if isinstance(fault, WireFault) and fault.closes_port:

@@ -9,6 +9,7 @@ from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT
 from wedgehog.harness.faults.base import Fault, WireFault
+from wedgehog.harness.faults.chat_fault import ChatFault
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
@@ -31,7 +32,7 @@ COMPACTION = "compaction"
 CALLS = ("main", "background", COMPACTION, SUBAGENT)
 """What `on` may name beside the declared conversations."""
 
-NEEDS_CHAT = f"`chat: poll` or `chat: send` goes with `link: {CHAT}`, and `phase: connect` without it", ("at",)
+NEEDS_CHAT = f"`chat: poll`, `send`, `edit` or `typing` goes with `link: {CHAT}`, `phase: connect` without it", ("at",)
 _BY_STEP = "write the `step` of a request in place of `tool`, or `do: down`"
 _COUNTED_AT = {
     "llm": "`phase: request` for the upload, or `headers`",
@@ -262,7 +263,7 @@ def counts_bytes(fault: Fault) -> bool:
 
 def chat_carries(fault: Fault, step: int) -> Misfit | None:
     """Why this fault can never fire on a chat service; None where it can."""
-    if not isinstance(fault, WireFault):
+    if not isinstance(fault, WireFault | ChatFault):
         return f"{fault.name} is nothing that happens to bytes: it has another link", ("do",)
     says = "a chat service has no steps: write `chat: send`, and which `attempt`"
     return (says, ("at", "step")) if step > 1 else None

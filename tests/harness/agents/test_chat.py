@@ -11,7 +11,7 @@ import pytest
 from wedgehog.harness.agents.base import AgentError, DeliveredSignal
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.services.chat import ChatService
+from wedgehog.harness.services.chat.service import ChatService
 
 AGENT = """
     import json, sys, time, urllib.request

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from wedgehog.harness.faults.actor.chat_status import SAID
+from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.faults.result_fault import Result
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.targets import Hit, Targets
@@ -206,6 +208,34 @@ async def test_a_strike_on_a_chat_connection_ends_with_it_because_it_keeps_other
     made.tools.left_chat(SPOT[0])
     await settled()
     assert made.links["chat"].strikes[0].healed
+
+
+async def test_a_refusal_counts_the_requests_of_its_kind_and_strikes_no_byte(it: Any):
+    """From its attempt on, so often as it says; afterwards the chat does what it is asked for."""
+    made = await it({"link": "chat", "at": {"chat": "send", "attempt": 2}, "do": {"chat_status": 502}, "times": 2})
+    asked = [made.tools.chat_refusal(what) for what in ("poll", "send", "typing", "send", "send", "send")]
+    assert [refusal and refusal.code for refusal in asked] == [None, None, None, 502, 502, None]
+    assert made.fired == ["chat_status"] * 2
+    await made.tools.at_chat("send", SPOT)
+    assert made.struck("chat") == [] and not made.injector.keeps_requests_away
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        ({"code": 429, "retry_after": 2.5}, ChatRefusal(429, "Too Many Requests: retry after 3", 3)),
+        ({"code": 409}, ChatRefusal(409, SAID[409])),
+        ({"code": 599}, ChatRefusal(599, "Error")),
+    ],
+)
+async def test_a_refusal_is_in_the_words_of_the_chat(it: Any, words: dict[str, Any], refusal: ChatRefusal):
+    """A refused poll may be why the model is not asked."""
+    made = await it({"link": "chat", "at": {"chat": "poll"}, "do": {"chat_status": words}})
+    assert not made.injector.keeps_requests_away
+    assert made.tools.chat_refusal("poll") == refusal
+    assert made.injector.keeps_requests_away
+    await made.injector.after_turn(1)
+    assert made.tools.chat_refusal("poll") is None
 
 
 async def test_a_killed_server_comes_back_when_the_fault_is_healed(it: Any, manual_clock: Any):

@@ -384,13 +384,22 @@ def test_a_family_is_the_incidents_folder_and_its_agents_lie_there(tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("{link: chat, do: {stall: forever}}", "`chat: poll` or `chat: send` goes with `link: chat`"),
-        ("{link: llm, at: {chat: poll}, do: {stall: forever}}", "`chat: poll` or `chat: send` goes with `link: chat`"),
-        ("{link: chat, at: {chat: pol}, do: {stall: forever}}", "'poll' or 'send'"),
+        ("{link: chat, do: {stall: forever}}", "`chat: poll`, `send`, `edit` or `typing` goes with"),
+        ("{link: llm, at: {chat: poll}, do: {stall: forever}}", "`chat: poll`, `send`, `edit` or `typing` goes with"),
+        ("{link: chat, at: {chat: pol}, do: {stall: forever}}", "'poll', 'send', 'edit' or 'typing'"),
         ("{link: chat, at: {chat: poll, phase: request}, do: {stall: forever}}", "a poll is under way before its"),
         ("{link: chat, at: {chat: send, phase: body}, do: {stall: forever}}", "`phase` is a place in a model's reply"),
         ("{link: chat, at: {chat: send, event: 2}, do: {stall: forever}}", "`event` is a place in a model's reply"),
         ("{link: chat, at: {chat: send, step: 2}, do: {stall: forever}}", "a chat service has no steps"),
+        (
+            "{at: {step: 1}, do: {chat_status: 502}}",
+            "chat_status is something that the chat service does: write `link: chat`",
+        ),
+        ("{link: chat, do: {chat_status: 502}}", "`chat: poll`, `send`, `edit` or `typing` goes with"),
+        ("{link: chat, at: {chat: send, byte: 3}, do: {chat_status: 502}}", "chat_status refuses a request whole"),
+        ("{link: chat, at: {phase: connect}, do: {chat_status: 502}}", "counts requests: leave `phase` out"),
+        ("{link: chat, at: {chat: send}, do: {chat_status: 200}}", "expected a whole number from 400 to 599"),
+        ("{link: chat, at: {chat: send}, do: {status: 502}}", "status is something the model says"),
         ("{link: chat, at: {chat: send}, do: refuse}", "refuse fires on connections: write `phase: connect`"),
     ],
 )

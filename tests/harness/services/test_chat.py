@@ -7,8 +7,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.services.chat import ChatService
+from wedgehog.harness.services.chat.service import ChatService
 
 PATIENCE_S = 10.0
 Call = Callable[..., Any]
@@ -21,11 +22,15 @@ class Rig:
         self.service, self.client, self.heard = service, client, []
         service.asked = lambda what, text: self.heard.append((what, text))
 
-    async def call(self, method: str, how: str = "json", **words: Any) -> Any:
-        """The result of one call."""
+    async def told(self, method: str, how: str = "json", **words: Any) -> Any:
+        """The response to one call."""
         host, port = self.service.address
         async with self.client.post(f"http://{host}:{port}/botK/{method}", **{how: words}) as reply:
-            return (await asyncio.wait_for(reply.json(), PATIENCE_S))["result"]
+            return await asyncio.wait_for(reply.json(), PATIENCE_S)
+
+    async def call(self, method: str, how: str = "json", **words: Any) -> Any:
+        """The result of one call."""
+        return (await self.told(method, how, **words))["result"]
 
 
 @pytest.fixture
@@ -129,30 +134,93 @@ async def test_the_longest_text_is_taken_and_its_markup_does_not_count(rig: Rig,
     assert len(sent.encode("utf-16-le")) == 2 * 4096
 
 
-@pytest.mark.parametrize(
-    ("mode", "text", "shown"),
-    [
-        (None, "2 * 3_000 \\.", "2 * 3_000 \\."),
-        ("HTML", '<b>a</b> &lt; <a href="http://x.y">c</a>', "a < c"),
-        (
-            "MarkdownV2",
-            r"*Error*: HTTP status 503 \(the server says \"no\_way\"\)\.",
-            'Error: HTTP status 503 (the server says "no_way").',
-        ),
-        ("MarkdownV2", r"||a|| _b_ ~c~ [d\.e](http://x.y/\)) 1 \> 0", "a b c d.e 1 > 0"),
-        ("MarkdownV2", "```python\na_b = 'c\\`'\n``` and `x_y*z`", "a_b = 'c`'\n and x_y*z"),
-        ("Markdown", r"*a* \_b\_ [c](http://x.y) d\.e `f_g`", r"a _b_ c d\.e f_g"),
-    ],
-)
-async def test_the_text_is_what_its_user_reads_without_its_marks(rig: Rig, mode: str | None, text: str, shown: str):
+async def test_what_its_user_reads_has_no_marks(rig: Rig):
     """Escapes and marks would hide the words of an error, and parts of a long answer."""
     rig.service.put("Hello")
     await rig.call("getUpdates")
-    words = {"text": text, **({"parse_mode": mode} if mode else {})}
-    first = await rig.call("sendMessage", chat_id=7, **words)
-    assert (first["text"], rig.service.sent) == (shown, [shown])
-    await rig.call("editMessageText", chat_id=7, message_id=first["message_id"], **words)
-    assert rig.service.sent == [shown]
+    first = await rig.call("sendMessage", chat_id=7, text="*Wait*\\.", parse_mode="MarkdownV2")
+    assert (first["text"], rig.service.sent) == ("Wait.", ["Wait."])
+    await rig.call("editMessageText", chat_id=7, message_id=first["message_id"], text="<b>Error</b>", parse_mode="HTML")
+    assert rig.service.sent == ["Error"]
+
+
+@pytest.mark.parametrize(
+    ("method", "words", "why"),
+    [
+        (
+            "sendMessage",
+            {"text": "a_b", "parse_mode": "Markdown"},
+            "can't parse entities: Can't find end of the entity",
+        ),
+        ("editMessageText", {"message_id": 100, "text": "one"}, "message is not modified: specified new message"),
+        ("editMessageText", {"message_id": 1, "text": "two"}, "message to edit not found"),
+        ("editMessageText", {"text": "two"}, "message to edit not found"),
+    ],
+)
+async def test_what_telegram_cannot_read_or_change_is_refused(rig: Rig, method: str, words: dict[str, Any], why: str):
+    """Its user goes on to read what was there before."""
+    rig.service.put("Hello")
+    await rig.call("getUpdates")
+    await rig.call("sendMessage", chat_id=7, text="one")
+    told = await rig.told(method, chat_id=7, **words)
+    assert told["error_code"] == 400 and told["description"].startswith(f"Bad Request: {why}")
+    assert rig.service.sent == ["one"] and rig.heard[-1] == ("refused", told["description"])
+
+
+async def test_an_edit_of_an_answer_to_an_earlier_message_is_no_answer_to_this_one(rig: Rig):
+    """It changes what stands above."""
+    rig.service.put("Hello")
+    await rig.call("getUpdates")
+    sent = await rig.call("sendMessage", chat_id=7, text="one")
+    rig.service.put("And now?")
+    await rig.call("getUpdates", offset=2)
+    await rig.call("editMessageText", chat_id=7, message_id=sent["message_id"], text="two")
+    assert rig.service.sent == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "method", "words"),
+    [
+        ("send", "sendMessage", {"text": "one"}),
+        ("edit", "editMessageText", {"message_id": 100, "text": "one"}),
+        ("typing", "sendChatAction", {"action": "typing"}),
+    ],
+)
+async def test_a_request_that_a_fault_refuses_has_no_effect(
+    rig: Rig, operation: str, method: str, words: dict[str, Any]
+):
+    """The response says when to try again."""
+    rig.service.put("Hello")
+    await rig.call("getUpdates")
+    await rig.call("sendMessage", chat_id=7, text="draft")
+    refusal = ChatRefusal(429, "Too Many Requests: retry after 3", 3)
+    rig.service.refuses = lambda asked: refusal if asked == operation else None
+    told = await rig.told(method, chat_id=7, **words)
+    assert told == {
+        "ok": False,
+        "error_code": 429,
+        "description": "Too Many Requests: retry after 3",
+        "parameters": {"retry_after": 3},
+    }
+    assert rig.service.sent == ["draft"] and not rig.service.types
+
+
+async def test_a_message_whose_poll_is_refused_comes_with_a_later_one(rig: Rig):
+    """A poll without news is no such poll."""
+    polls: list[str] = []
+
+    def refuses(operation: str) -> ChatRefusal | None:
+        polls.append(operation)
+        return ChatRefusal(502, "Bad Gateway") if operation == "poll" and polls.count("poll") == 1 else None
+
+    rig.service.refuses = refuses
+    assert await rig.call("getUpdates") == []
+    number = rig.service.put("Hello")
+    assert (await rig.told("getUpdates"))["error_code"] == 502
+    assert rig.service.handed < number
+    (update,) = await rig.call("getUpdates")
+    assert (update["update_id"], rig.service.handed) == (number, number)
+    assert polls == ["other", "poll", "poll"]
 
 
 async def test_the_agent_types_until_its_next_message_or_five_seconds(rig: Rig):

@@ -6,14 +6,12 @@ agent ◀─ {"ok": true, "result": [{"update_id": 8, "message": {"chat": {"id":
 agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
 ```
 
-A message is delivered again until a later `offset` confirms it. The agent may change what it sent (`editMessageText`),
-and take it back (`deleteMessage`). What counts is what its user reads: the text without the marks of its `parse_mode`.
-As in the real one, a text is refused with 400 if it is empty or has more than 4,096 characters, and its user does not
-get it. Any other method returns `true`.
+A message is delivered again until a later `offset` confirms it. An agent with a webhook gets it there instead. The
+agent may change what it sent (`editMessageText`), and take it back (`deleteMessage`). What the real one refuses is
+refused ([refusals](refusals.py)), and then its user does not get it. Any other method returns `true`.
 """
 
 import asyncio
-import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
@@ -21,25 +19,31 @@ from typing import Any, Literal, Self
 
 from aiohttp import web
 
+from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock, first_of
-from wedgehog.harness.services.chat_markup import without_markup
+from wedgehog.harness.services.chat.messages import AGENT, message, parameters, refused, sent_id
+from wedgehog.harness.services.chat.refusals import refused_edit, words_of
+from wedgehog.harness.services.chat.webhook import Webhook
 
 ChatNews = Literal["poll", "send", "refused"]
 """What is told of: a message that the agent receives, one that it sends, one of its texts that is refused."""
-ChatOperation = Literal["poll", "send", "other"]
-"""A poll that returns a message, a message from the agent, anything else."""
+ChatOperation = Literal["poll", "send", "edit", "typing", "other"]
+"""A poll that returns a message, a message from the agent, a change of one, a sign that it writes, anything else."""
 ChatGate = Callable[[ChatOperation, Address, int], Awaitable[None]]
 """`await gate(operation, connection, bytes written on it)` before each response."""
+Refuses = Callable[[ChatOperation], ChatRefusal | None]
 LONGEST_POLL_S = 50.0
 TYPES_S = 5.0
 """How long a chat shows that the agent is typing, if no message comes before."""
-LONGEST_TEXT = 4096
-CHAT_ID = 7
 FIRST_ID = 100
 """Of the agent's own messages."""
-AGENT = {"id": 42, "is_bot": True, "first_name": "Wedgehog", "username": "wedgehog_bot"}
+OPERATIONS: dict[str, ChatOperation] = {
+    "sendmessage": "send",
+    "editmessagetext": "edit",
+    "sendchataction": "typing",
+}
 
 
 class _Server(web.Server):
@@ -63,16 +67,17 @@ class ChatService:
         asked: Callable[[ChatNews, str], None] = lambda what, text: None,
         gate: ChatGate | None = None,
         left: Callable[[Address], None] = lambda conn: None,
+        refuses: Refuses = lambda operation: None,
         closes: bool = False,
     ) -> None:
         """Polls wait for their timeout divided by `time_scale`.
 
         `asked` is called for each message that the agent receives or sends, and with the reason for each text that is
-        refused; `left` is called for each closed connection.
+        refused; `left` is called for each closed connection. What `refuses` returns is the response to a request.
         With `closes` each response ends its connection, so that the next request uses a new one.
         """
         self._clock, self._scale = clock, time_scale
-        self.asked, self.gate, self.left, self.closes = asked, gate, left, closes
+        self.asked, self.gate, self.left, self.refuses, self.closes = asked, gate, left, refuses, closes
         self._waiting: dict[int, str] = {}
         self._count = 0
         self._written: dict[object, tuple[Address, int]] = {}
@@ -86,6 +91,7 @@ class ChatService:
         """By their ids."""
         self._ids = count(FIRST_ID)
         self.sent_s = 0.0
+        self.webhook = Webhook(clock, time_scale, self._asked_in_a_response)
         self._types_until_s = 0.0
 
     @property
@@ -95,7 +101,7 @@ class ChatService:
 
     @property
     def sent(self) -> list[str]:
-        """The messages that the agent has sent since its last message was handed over, as they are now."""
+        """The messages that the agent has sent since its last message was handed over, as its user reads them now."""
         return list(self._sent.values())
 
     async def __aenter__(self) -> Self:
@@ -109,60 +115,91 @@ class ChatService:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
+        await self.webhook.close()
         await self._runner.cleanup()
 
     def put(self, text: str) -> int:
-        """Queue a message for the agent and return its number."""
+        """Queue a message for the agent, or deliver it to its webhook; return its number."""
         self._count += 1
-        self._waiting[self._count] = text
-        self._news.set()
-        return self._count
+        number = self._count
+        if self.webhook.url:
+            self.webhook.deliver(self.update(number, text), lambda: self.hand_over(number, text))
+        else:
+            self._waiting[number] = text
+            self._news.set()
+        return number
+
+    async def deliver_again(self, text: str) -> None:
+        """Deliver the last message to the webhook once more, with the same id."""
+        self.asked("poll", text)
+        await self.webhook.once(self.update(self._count, text))
+
+    def update(self, number: int, text: str) -> dict[str, Any]:
+        """A message in the form in which the agent gets it."""
+        return {"update_id": number, "message": message(text, id_=number)}
+
+    def hand_over(self, number: int, text: str) -> None:
+        """The agent gets this message now: what it sends from here on is the answer."""
+        self.asked("poll", text)
+        if number > self.handed:
+            self.handed, self._sent = number, {}
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        method, params = request.path.rpartition("/")[2].lower(), await _parameters(request)
-        operation: ChatOperation = "other"
-        result: Any = True
-        if why := _refusal(method, params):
-            self.asked("refused", why)
-            return await self._respond(request, operation, {"ok": False, "error_code": 400, "description": why})
+        operation, reply = await self.call(request.path.rpartition("/")[2].lower(), await parameters(request))
+        return await self._respond(request, operation, reply)
+
+    async def _asked_in_a_response(self, params: Mapping[str, Any]) -> None:
+        await self.call(str(params["method"]).lower(), params)
+
+    async def call(self, method: str, params: Mapping[str, Any]) -> tuple[ChatOperation, dict[str, Any]]:
+        """Do what the agent asks for, unless a fault or the service refuses it."""
+        operation = OPERATIONS.get(method, "other")
+        result: Any = AGENT if method == "getme" else True
         if method == "getupdates":
             self.polled.set()
-            result = await self._updates(params)
-            operation = "poll" if result else "other"
-        elif method == "sendmessage":
-            operation, text = "send", _shown(params)
-            self._types_until_s = 0.0
-            result = self._says(next(self._ids), text)
-            self.asked("send", text)
-        elif method == "sendchataction":
+            waiting = await self._news_for(params)
+            operation = "poll" if waiting else "other"
+        if refusal := self.refuses(operation):
+            return operation, self._refused(refusal)
+        if method == "getupdates":
+            for number, text in waiting.items():
+                self.hand_over(number, text)
+            result = [self.update(number, text) for number, text in waiting.items()]
+        elif operation == "typing":
             self._types_until_s = self._clock.now() + TYPES_S / self._scale
-        elif method in ("editmessagetext", "deletemessage") and (id_ := _id(params)) in self._sent:
-            if method == "editmessagetext":
-                result = self._says(id_, _shown(params))
-            else:
-                del self._sent[id_]
-        elif method == "getme":
-            result = AGENT
-        return await self._respond(request, operation, {"ok": True, "result": result})
+        elif operation in ("send", "edit"):
+            return operation, self._takes(operation, params)
+        elif method == "deletemessage":
+            self._sent.pop(sent_id(params), None)
+        return operation, {"ok": True, "result": result}
 
-    def _says(self, id_: int, text: str) -> dict[str, Any]:
-        self._sent[id_] = text
-        self.sent_s = self._clock.now()
-        return _message(text, AGENT, id_)
+    def _refused(self, refusal: ChatRefusal) -> dict[str, Any]:
+        self.asked("refused", refusal.description)
+        return refused(refusal)
 
-    async def _updates(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Return the messages from `offset` on; without one, wait for the next message or the timeout."""
+    def _takes(self, operation: ChatOperation, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Take a text, or a change of one, if the real service would."""
+        words = words_of(params)
+        if isinstance(words, ChatRefusal):
+            return self._refused(words)
+        id_ = next(self._ids) if operation == "send" else sent_id(params)
+        if operation == "send":
+            self._types_until_s = 0.0
+            self.asked("send", words)
+        elif refusal := refused_edit(words, self._sent.get(id_), known=id_ >= FIRST_ID):
+            return self._refused(refusal)
+        if operation == "send" or id_ in self._sent:  # else it changes an answer to an earlier message
+            self._sent[id_], self.sent_s = words, self._clock.now()
+        return {"ok": True, "result": message(words, AGENT, id_)}
+
+    async def _news_for(self, params: Mapping[str, Any]) -> dict[int, str]:
+        """The messages from `offset` on; without one, wait for the next message or the timeout."""
         offset, wait_s = int(params.get("offset") or 0), min(float(params.get("timeout") or 0), LONGEST_POLL_S)
         self._waiting = {number: text for number, text in self._waiting.items() if number >= offset}
         self._news.clear()
         if not self._waiting and wait_s:
             await first_of(self._news.wait(), self._clock.sleep(wait_s / self._scale))
-        for number, text in self._waiting.items():
-            self.asked("poll", text)
-            if number > self.handed:
-                self.handed, self._sent = number, {}
-        waiting = self._waiting.items()
-        return [{"update_id": number, "message": _message(text, id_=number)} for number, text in waiting]
+        return dict(self._waiting)
 
     async def _respond(
         self, request: web.BaseRequest, operation: ChatOperation, reply: Mapping[str, Any]
@@ -188,39 +225,3 @@ class ChatService:
         conn, _ = self._written.pop(handler, (None, 0))
         if conn is not None:
             self.left(conn)
-
-
-def _refusal(method: str, params: Mapping[str, Any]) -> str:
-    """Why a text is not sent, in the words of Telegram; else empty."""
-    if method not in ("sendmessage", "editmessagetext"):
-        return ""
-    text = _shown(params)
-    if not text.strip():
-        return "Bad Request: message text is empty"
-    return "Bad Request: message is too long" if len(text.encode("utf-16-le")) > 2 * LONGEST_TEXT else ""
-
-
-def _shown(params: Mapping[str, Any]) -> str:
-    """The text as its user reads it."""
-    return without_markup(str(params.get("text") or ""), str(params.get("parse_mode") or ""))
-
-
-def _id(params: Mapping[str, Any]) -> int:
-    given = str(params.get("message_id", ""))
-    return int(given) if given.isdecimal() else 0
-
-
-def _message(text: str, sender: Mapping[str, Any] | None = None, id_: int = 1) -> dict[str, Any]:
-    whose = sender or {"id": CHAT_ID, "is_bot": False, "first_name": "Someone"}
-    return {"message_id": id_, "date": 0, "chat": {"id": CHAT_ID, "type": "private"}, "from": whose, "text": text}
-
-
-async def _parameters(request: web.BaseRequest) -> dict[str, Any]:
-    """Read parameters from the query string, a form or JSON."""
-    params: dict[str, Any] = dict(request.query)
-    if request.content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        return params | dict(await request.post())
-    with contextlib.suppress(ValueError):
-        found = json.loads(await request.text() or "{}")
-        params |= found if isinstance(found, dict) else {}
-    return params

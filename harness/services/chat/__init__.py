@@ -1,0 +1,1 @@
+"""A chat service in the form of Telegram's bot API."""

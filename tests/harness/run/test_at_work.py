@@ -1,0 +1,75 @@
+"""What an agent in a chat waits for, so that its turn is not over: its model, a command, a response of its chat."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.run.at_work import AtWork
+from wedgehog.harness.testing import HistoryBuilder
+
+
+@pytest.fixture
+def run() -> Any:
+    """A history that grows, the calls that are open, and what is asked about them."""
+    tell = HistoryBuilder()
+    injector: Any = SimpleNamespace(open_calls=set(), tools=SimpleNamespace(holds_chat=False))
+    return SimpleNamespace(tell=tell, injector=injector, since_s=AtWork(tell._history, injector, lambda: None).since_s)
+
+
+def chat_is_harmed(run: Any) -> None:
+    run.tell.add(FaultFired(fault=0, name="stall", link="chat", turn=1, step=1, attempt=1, call=None, proof="x"))
+
+
+def test_an_open_request_counts_from_its_arrival_and_no_longer_than_it_is_open(run: Any):
+    """Of several, the last one counts."""
+    run.tell.message()
+    assert run.since_s() is None
+    first = run.tell.ask(1)
+    run.injector.open_calls |= {first}
+    at_s = run.tell._history.events[-1].at_s
+    assert run.since_s() == at_s
+    run.tell.wait(3)
+    second = run.tell.ask(1)
+    run.injector.open_calls |= {second}
+    assert run.since_s() > at_s + 3
+    run.injector.open_calls.clear()
+    assert run.since_s() is None
+
+
+def test_a_request_for_a_title_is_no_work_on_the_answer(run: Any):
+    """Its user has the answer, and waits for nothing."""
+    run.tell.message()
+    run.injector.open_calls |= {run.tell.ask(1, background=True)}
+    assert run.since_s() is None
+
+
+def test_a_command_counts_while_it_runs_and_not_in_the_background(run: Any):
+    """A service that it starts runs for ever."""
+    run.tell.message()
+    run.tell.starts("1.1.1")
+    run.tell.starts("1.1.2", background=True)
+    assert run.since_s() is not None
+    run.tell.done("1.1.1")
+    assert run.since_s() is None
+
+
+def test_an_agent_that_its_chat_keeps_waiting_is_at_work_from_the_start(run: Any):
+    """It is older than all that the agent has sent: it may have been given up."""
+    run.tell.message()
+    run.injector.tools.holds_chat = True
+    assert run.since_s() == 0.0
+
+
+def test_an_agent_whose_chat_was_harmed_before_it_asked_its_model_has_not_answered(run: Any):
+    """It tries to send its note again; a fault on the answer itself is none that keeps it from asking."""
+    run.tell.message()
+    chat_is_harmed(run)
+    assert run.since_s() == 0.0
+    run.tell.ask(1)
+    assert run.since_s() is None
+    chat_is_harmed(run)
+    assert run.since_s() is None
+    run.tell.message()
+    assert run.since_s() is None

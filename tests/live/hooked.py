@@ -1,0 +1,79 @@
+"""A bot with a webhook: `hooked.py PORT CHAT_URL LLM_URL [BUG]`. Standard library only.
+
+It takes a message, answers the webhook at once, and works on the message behind that. A message whose id it knows is
+taken and left alone. Its bugs:
+
+- `works-again`: takes each message for a new one
+- `works-first`: answers the webhook when it has answered its user, and takes each message for a new one
+"""
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PORT, CHAT, LLM = sys.argv[1:4]
+BUG = sys.argv[-1] if len(sys.argv) > 4 else ""
+HEADERS = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
+TOOL = {
+    "name": "shell",
+    "description": "Runs a shell command.",
+    "input_schema": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+}
+
+
+def post(url, **body):
+    request = urllib.request.Request(url, json.dumps(body).encode(), HEADERS)
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return json.load(reply)
+
+
+def work_on(text, said):
+    said.append({"role": "user", "content": text})
+    while True:
+        reply = post(f"{LLM}/v1/messages", model="claude-sonnet-4-6", max_tokens=999, tools=[TOOL], messages=said)
+        said.append({"role": "assistant", "content": reply["content"]})
+        calls = [part for part in reply["content"] if part["type"] == "tool_use"]
+        if not calls:
+            break
+        ran = [
+            (it["id"], subprocess.run(it["input"]["command"], shell=True, check=False, capture_output=True))
+            for it in calls
+        ]
+        results = [{"type": "tool_result", "tool_use_id": id_, "content": it.stdout.decode()} for id_, it in ran]
+        said.append({"role": "user", "content": results})
+    answer = "".join(part.get("text", "") for part in reply["content"])
+    post(f"{CHAT}/botK/sendMessage", chat_id=7, text=answer)
+
+
+class Hook(BaseHTTPRequestHandler):
+    known, waiting, said = set(), queue.Queue(), []
+
+    def do_POST(self):
+        update = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        is_new = update["update_id"] not in self.known or bool(BUG)
+        self.known.add(update["update_id"])
+        if BUG == "works-first":
+            work_on(update["message"]["text"], self.said)
+        elif is_new:
+            self.waiting.put(update["message"]["text"])
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *words):
+        pass
+
+
+def work():
+    while True:
+        try:
+            work_on(Hook.waiting.get(), Hook.said)
+        except OSError as wrong:
+            post(f"{CHAT}/botK/sendMessage", chat_id=7, text=f"Error: {wrong}")
+
+
+threading.Thread(target=work, daemon=True).start()
+ThreadingHTTPServer(("127.0.0.1", int(PORT)), Hook).serve_forever()

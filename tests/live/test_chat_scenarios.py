@@ -1,0 +1,67 @@
+"""The stock scenarios of a chat: a sound bot passes, and each bug is red in the scenario that is about it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+BOT = Path(__file__).with_name("chatting.py")
+BUGS = {
+    "sends-once": "chat-send-fails-once",
+    "marks-up": "answer-has-marks",
+    "draft edits-once": "chat-edit-is-limited",
+    "must-type": "chat-typing-fails",
+    "polls-once": "chat-poll-fails",
+    "polls-for-ever": "chat-poll-stalls",
+}
+OTHERS = (
+    "chat-limits-its-rate",
+    "chat-is-polled-by-another",
+    "chat-is-down-for-a-while",
+    "chat-is-down-when-it-answers",
+    "chat-send-is-not-acknowledged",
+)
+
+
+def bot(folder: Path, bugs: str, turn_s: float) -> str:
+    """A spec of the bot; with a bug its turns may take less time, so that the run is short."""
+    name = bugs.replace(" ", "-") or "sound"
+    spec = {
+        "name": name,
+        "wire": "anthropic",
+        "start_s": turn_s,
+        "limits": {"turn_s": turn_s},
+        "chat": {"start": ["{python}", str(BOT), "{chat_url}", "{llm_url}", *bugs.split()], "quiet_s": 0.5},
+    }
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+    return f"{name}.yaml"
+
+
+def verdicts(folder: Path) -> dict[tuple[str, str], tuple[str, list[str]]]:
+    """Status and red invariants by scenario and agent, without the control runs."""
+    told = [json.loads(it.read_text()) for it in (folder / "runs" / "latest").glob("*/*/verdicts.json")]
+    return {(it["scenario"], it["agent"]): (it["verdict"], it["violated"]) for it in told if it["scenario"] in STORIES}
+
+
+STORIES = {*BUGS.values(), *OTHERS}
+
+
+def test_a_sound_bot_passes_each_of_them_with_a_draft_and_without(wedgehog: Any, tmp_path: Path):
+    """A bot without edits skips the scenario about them."""
+    agents = [word for bugs in ("", "draft") for word in ("--agent", bot(tmp_path, bugs, 60))]
+    done = wedgehog("run", *sorted(STORIES), *agents, "--network", "embedded")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = verdicts(tmp_path)
+    assert {key for key, (status, _) in found.items() if status != "pass"} <= {("chat-edit-is-limited", "sound")}
+    assert len(found) >= 2 * len(STORIES) - 1
+
+
+@pytest.mark.parametrize("bugs", BUGS)
+def test_a_bug_is_red_where_the_chat_fails(wedgehog: Any, tmp_path: Path, bugs: str):
+    """Its user waits, and hears nothing."""
+    done = wedgehog("run", BUGS[bugs], "--agent", bot(tmp_path, bugs, 10), "--network", "embedded")
+    assert done.returncode == 1, done.stdout + done.stderr
+    ((status, violated),) = verdicts(tmp_path).values()
+    assert status == "fail" and set(violated) & {"turn_deadline", "error_surfaced"}
