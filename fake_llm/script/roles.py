@@ -24,7 +24,7 @@ _SUBAGENT_NAME = re.compile(
     r"^(new_?)?task$|agent$|^agent|delegate|^(sessions_)?spawn(_agent)?$|sub_?agent|^(run|start|launch|dispatch)_?(task|agent)",
     re.IGNORECASE,
 )
-_PROMPT_PARAMETERS = ("prompt", "task", "message", "instructions", "input", "query", "request", "description")
+_PROMPT_PARAMETERS = ("prompt", "task", "message", "instructions", "goal", "input", "query", "request", "description")
 _BACKGROUND_PARAMETERS = ("run_in_background", "in_background", "background", "is_background", "run_async", "async")
 _WAIT_PARAMETERS = ("wait", "wait_for_completion", "wait_for_result", "blocking")
 _BACKGROUND_MODE = re.compile(r"^(in_)?background$|^async(hronous)?$|^detached?$", re.IGNORECASE)

@@ -56,6 +56,14 @@ def arguments(called: str, said: str, system: str = "", **properties: Any) -> di
     return tool.arguments("Look.", system)
 
 
+@pytest.mark.parametrize("words", ["prompt", "task", "goal"])
+def test_a_tool_for_subagents_takes_its_text_under_several_names(words: str):
+    """Hermes' `delegate_task` has a goal and its context, and neither is required."""
+    tool = find_subagent([ToolSpec("delegate_task", "", {"properties": {words: TEXT, "context": TEXT}})])
+    assert tool is not None
+    assert tool.arguments("Look.") == {words: "Look."}
+
+
 def test_the_name_is_one_that_the_description_of_the_tool_lists():
     """The general one, which has most tools; a phrase in its place calls no subagent."""
     found = arguments("task", TASK, description=TEXT, subagent_type=TEXT)
