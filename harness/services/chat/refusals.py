@@ -8,6 +8,7 @@ from wedgehog.harness.services.chat.markup import MarkupError, shown
 
 LONGEST_TEXT = 4096
 """In UTF-16, without markup."""
+NOT_FOUND = ChatRefusal(404, "Not Found")
 
 
 def words_of(params: Mapping[str, Any]) -> str | ChatRefusal:

@@ -8,7 +8,8 @@ agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
 
 A message is delivered again until a later `offset` confirms it. An agent with a webhook gets it there instead. The
 agent may change what it sent (`editMessageText`), and take it back (`deleteMessage`). What the real one refuses is
-refused ([refusals](refusals.py)), and then its user does not get it. Any other method returns `true`.
+refused ([refusals](refusals.py)), and then its user does not get it. Other ways to send are not found, as with an
+older server; any other method returns `true`.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock, first_of
 from wedgehog.harness.services.chat.messages import AGENT, message, parameters, refused, sent_id
-from wedgehog.harness.services.chat.refusals import refused_edit, words_of
+from wedgehog.harness.services.chat.refusals import NOT_FOUND, refused_edit, words_of
 from wedgehog.harness.services.chat.webhook import Webhook
 
 ChatNews = Literal["poll", "send", "refused"]
@@ -159,7 +160,10 @@ class ChatService:
             self.polled.set()
             waiting = await self._news_for(params)
             operation = "poll" if waiting else "other"
-        if refusal := self.refuses(operation):
+        refusal = self.refuses(operation)
+        if operation == "other" and method.startswith("send"):
+            refusal = NOT_FOUND
+        if refusal:
             return operation, self._refused(refusal)
         if method == "getupdates":
             for number, text in waiting.items():

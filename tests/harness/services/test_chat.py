@@ -238,6 +238,12 @@ async def test_the_agent_types_until_its_next_message_or_five_seconds(rig: Rig):
     assert not rig.service.types
 
 
+async def test_another_way_to_send_is_not_found(rig: Rig):
+    """What it sends would be lost; an agent that knows older servers sends a plain message then."""
+    told = await rig.told("sendRichMessage", chat_id=7, rich_message={"markdown": "Hi"})
+    assert told == {"ok": False, "error_code": 404, "description": "Not Found"}
+
+
 async def test_other_methods_are_answered_and_not_recorded(rig: Rig):
     """Typing is no answer."""
     assert await rig.call("sendChatAction", chat_id=7, action="typing") is True
