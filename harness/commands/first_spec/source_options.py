@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 
+from wedgehog.harness.commands.first_spec.source_argv import words_of_argv
 from wedgehog.harness.commands.first_spec.source_reading import (
     QUESTIONS,
     Function,
@@ -35,14 +36,7 @@ def resume_flag(tree: ast.Module) -> str:
 
 def shown_words(tree: ast.Module) -> str:
     """The same words; empty if the source does not show where the message goes."""
-    return _of_argparse(tree) or _of_commands(tree) or _of_argv(tree)
-
-
-def _of_argv(tree: ast.Module) -> str:
-    """Of `sys.argv[1]`, unless the program has an option parser."""
-    parses = any(called_name(it) in ("ArgumentParser", "add_argument", "getopt") for it in calls(tree))
-    plain = any(ast.unparse(it) == "sys.argv[1]" for it in ast.walk(tree) if isinstance(it, ast.Subscript))
-    return MESSAGE if plain and not parses else ""
+    return _of_argparse(tree) or _of_commands(tree) or words_of_argv(tree)
 
 
 def _of_argparse(tree: ast.Module) -> str:
