@@ -4,6 +4,7 @@ import contextlib
 import signal
 
 from wedgehog.harness.agents.callable_host import STACK_BELOW
+from wedgehog.harness.record.chat_refusals import refused_last
 from wedgehog.harness.record.error_words import TRACE, exception_in
 from wedgehog.harness.record.events.call import CallUnscripted
 from wedgehog.harness.record.events.run import HostRefused, Trouble
@@ -43,11 +44,14 @@ def why_failed(history: History, *, structured: bool = False) -> str:
     limited = next((call.limited for call in calls if call.limited), "")
     if limited and (outcome.kind == "truncated" or not any(call.ok for call in turn.calls)):
         return f"{limited}: let the agent allow more"
-    said = _no_answer(turn, outcome, history.first(HangSeen))
+    said = _no_answer(turn, outcome, history)
     return f"{said} {NO_PROPERTY}" if structured and outcome.kind != "silent" else said
 
 
-def _no_answer(turn: Turn, outcome: TurnOutcome, hang: HangSeen | None) -> str:
+def _no_answer(turn: Turn, outcome: TurnOutcome, history: History) -> str:
+    hang = history.first(HangSeen)
+    if what := refused_last(turn, history):
+        return f"the chat refused its message: {what}"
     if outcome.kind == "silent" and hang is not None:
         return f"{hang.says}: its turn did not end: {outcome.how}"
     said = f"its answer did not hold the model's words ({outcome.kind}: {outcome.how}); is `answer:` right?"

@@ -10,6 +10,7 @@ from wedgehog.harness.agents.callable_host import STACK_BELOW
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CallUnscripted
 from wedgehog.harness.record.events.run import AskerSeen, HostRefused, Trouble
+from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control
@@ -413,6 +414,18 @@ def test_a_hang_after_an_answered_request_says_what_it_waits_for():
     tell.add(HangSeen(turn=1, says="the agent's call: Event.wait", file="hang-1.json"))
     facts = read(tell.end("", ended="deadline").seal(), None)
     assert facts.says.startswith("the agent's call: Event.wait: its turn did not end: no answer")
+
+
+def test_a_message_that_the_chat_refused_is_the_reason():
+    """A bot whose text does not fit its `parse_mode` waits for the next message, and its user has read nothing."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.answer_step(1)
+    tell.add(ChatAsked(what="refused", text="Bad Request: can't parse entities"))
+    tell.wait(120).deadline()
+    tell.add(HangSeen(turn=1, says="it held a connection to chat", file="hang-1.json"))
+    facts = read(tell.end("", ended="deadline").seal(), None)
+    assert facts.says == "the chat refused its message: Bad Request: can't parse entities"
 
 
 def test_the_trace_of_our_own_stop_is_not_quoted():
