@@ -32,12 +32,18 @@ class ChatSession(HttpSession):
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
         self._quiet_s, self._chat, self._webhook = spec.chat.quiet_s, place.chat, spec.chat.webhook
+        self._stop_words, self._stop_number = spec.chat.abort or "", 0
         self._busy = re.compile(spec.chat.busy) if spec.chat.busy else None
         self._base = "the agent"
 
     async def deliver_again(self, text: str) -> None:
         """To its webhook, with the same id."""
         await self._chat.deliver_again(text)
+
+    @property
+    def stops_by_hanging_up(self) -> bool:
+        """Never: its user stops it by a message."""
+        return False
 
     def beside(self) -> None:
         """None: nothing shows which of two parallel messages an answer belongs to."""
@@ -60,18 +66,26 @@ class ChatSession(HttpSession):
         """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""
         chat, clock = self._chat, self._place.clock
         number, worked_s = chat.put(text), clock.now()
-        while (
-            chat.handed < number
-            or not chat.sent
-            or self._place.could_work_s(max(chat.sent_s, worked_s)) < self._quiet_s
-        ):
+        self._stop_number = 0
+        while not self._is_over(self._stop_number or number, worked_s):
             if self._owned is not None and self._owned.exit_code is not None:
                 raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)
-            if self._shows_work() or self._works():
+            if chat.handed < self._stop_number or (not self._stop_number and (self._shows_work() or self._works())):
                 worked_s = clock.now()
         sent_s = asyncio.get_running_loop().time() - (clock.now() - chat.sent_s)
         return HttpReply(200, "\n".join(chat.sent), sent_s)
+
+    def _is_over(self, number: int, worked_s: float) -> bool:
+        """Whether it has the message of this number and is quiet; it need not say a word to a stop."""
+        chat = self._chat
+        if chat.handed < number or not (chat.sent or self._stop_number):
+            return False
+        return self._place.could_work_s(max(chat.sent_s, worked_s)) >= self._quiet_s
+
+    async def _abort(self) -> None:
+        """Send the words by which its user stops a turn."""
+        self._stop_number = self._chat.put(self._stop_words)
 
     def _shows_work(self) -> bool:
         """Whether more will come, as its user sees it: "typing …" is there, or what it said is no answer."""

@@ -35,7 +35,8 @@ _OTHERS = {kind: tuple(other for other in AGENT_KINDS if other != kind) for kind
 """The kinds of agents beside each."""
 _NO_MEANING: tuple[tuple[tuple[AgentKind, ...], tuple[str, ...], str], ...] = (
     (("http",), ("abort", "answer", "error", "wake_up"), "for a service, '{}' goes inside 'http'"),
-    (("chat",), ("abort", "answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
+    (("chat",), ("answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
+    (("chat",), ("abort",), "for an agent in a chat, '{}' goes inside 'chat'"),
     (
         ("lines",),
         ("abort", "answer", "error", "resume"),

@@ -114,6 +114,8 @@ class Chat(SpecPart):
     start: Argv
     webhook: Annotated[str, Field(pattern="^/")] | None = None
     """The path at which it takes its messages, on {port}; without it, the agent polls for them."""
+    abort: str | None = None
+    """The message by which its user stops a turn, such as `/stop`."""
     quiet_s: PositiveSeconds = 1
     """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
     busy: RegularExpression | None = None

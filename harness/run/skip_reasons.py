@@ -156,7 +156,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         "the agent did not ask for permission in its control run": "permission" in needs and not control.asks,
         "the agent offers its user no such answer to a request for permission": not _can_answer(scenario, control),
         "the spec does not say how its user chooses another model (models)": "models" in needs and spec.models is None,
-        "a chat has no way to stop a turn": "abort" in needs and spec.kind == "chat",
+        "the spec names no message that stops a turn (chat: abort)": (
+            "abort" in needs and spec.chat is not None and spec.chat.abort is None
+        ),
         "a user may be there to answer the question of the model: only a command without a stdin runs without a user": (
             ASK_USER in scenario.tools_called and not _runs_alone(spec)
         ),

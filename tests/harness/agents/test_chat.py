@@ -146,3 +146,43 @@ async def test_an_agent_that_never_polls_is_an_error_of_its_own(talk: Any):
     with pytest.raises(AgentError, match="no hat"):
         async with talk("import sys; sys.exit('no hat')"):
             pass
+
+
+STOPPABLE = """
+    import json, sys, threading, time, urllib.request
+    url, offset, stopped = sys.argv[1], 0, threading.Event()
+    def call(method, **words):
+        body, kind = json.dumps(words).encode(), {"content-type": "application/json"}
+        request = urllib.request.Request(f"{url}/botK/{method}", body, kind)
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return json.load(reply)["result"]
+    def work(text):
+        if not stopped.wait(30):
+            call("sendMessage", chat_id=7, text="the answer")
+        elif text != "be silent":
+            call("sendMessage", chat_id=7, text="Stopped.")
+    while True:
+        for update in call("getUpdates", offset=offset, timeout=30):
+            offset, text = update["update_id"] + 1, update["message"]["text"]
+            if text == "/stop":
+                stopped.set()
+            else:
+                stopped.clear()
+                threading.Thread(target=work, args=[text]).start()
+"""
+
+
+@pytest.mark.parametrize(("text", "answer"), [("Hello", "Stopped."), ("be silent", "")])
+async def test_its_user_stops_a_turn_by_a_message(talk: Any, text: str, answer: str):
+    """The turn is over when the agent is quiet after it, with a word or without."""
+    async with talk(STOPPABLE, chat={**CHAT, "quiet_s": 0.5, "abort": "/stop"}) as session:
+        saying = asyncio.create_task(session.say(text, first=True))
+        await asyncio.sleep(0.3)
+        await session.abort()
+        outcome = await asyncio.wait_for(saying, PATIENCE_S)
+        assert (outcome.ended, outcome.answer) == ("aborted", answer)
+        saying = asyncio.create_task(session.say("be silent", first=False))
+        await asyncio.sleep(0.3)
+        assert not saying.done(), "the next turn begins anew"
+        await session.abort()
+        assert (await asyncio.wait_for(saying, PATIENCE_S)).ended == "aborted"

@@ -517,7 +517,12 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
             "",
         ),
         ({"faults": [{"do": "abort"}]}, SHOWN, {}, ""),
-        ({"faults": [{"do": "abort"}]}, SHOWN, {"chat": {"start": ["x"]}}, "a chat has no way to stop a turn"),
+        (
+            {"faults": [{"do": "abort"}]},
+            SHOWN,
+            {"chat": {"start": ["x"]}},
+            "the spec names no message that stops a turn (chat: abort)",
+        ),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
         (BESIDE, replace(SHOWN, background=True, background_after=1), {}, ""),  # a title, after the first answer
