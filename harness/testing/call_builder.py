@@ -36,6 +36,7 @@ class CallBuilder:
         self._turns: list[int] = []
         self.turn = 0
         """The open turn, or 0."""
+        self.wire = "anthropic"
         self._given = StimulusGiven(turn=0, stimulus="user", marker="", nonce="", text="")
 
     def add(self, event: Event) -> Self:
@@ -101,7 +102,7 @@ class CallBuilder:
             RequestArrived(
                 call=call,
                 conn=call,
-                wire="anthropic",
+                wire=self.wire,
                 path="/v1/messages",
                 model=model or self._model,
                 stream=self._stream,

@@ -8,8 +8,11 @@ from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.call_builder import TICK_S
 
 
-def _again_after(waited_s: float, asked_s: float, *, is_date: bool = False, lag_s: float = 0.0) -> History:
+def _again_after(
+    waited_s: float, asked_s: float, *, is_date: bool = False, lag_s: float = 0.0, wire: str = "anthropic"
+) -> History:
     tell = HistoryBuilder().lag(lag_s)
+    tell.wire = wire
     tell.message()
     tell.refuse(tell.ask(1), 429, retry_after_s=asked_s, is_date=is_date)
     tell.wait(waited_s - TICK_S)
@@ -42,6 +45,15 @@ def test_ignoring_a_long_retry_after_is_reported():
     """It passes, and is said."""
     verdict = check("retry_discipline", _again_after(1.0, 120))
     assert verdict.says == "request 1 was sent again after 1.00 s, Retry-After asked for 120.00 s"
+
+
+def test_a_client_of_ollama_cannot_obey_a_header_that_it_never_sees():
+    """Ollama's own server sends none; the other rules hold there too."""
+    verdict = check("retry_discipline", _again_after(1.0, 20, wire="ollama"))
+    assert (verdict.status, verdict.says) == (
+        "pass",
+        "request 1 was sent again after 1.00 s, Retry-After asked for 20.00 s",
+    )
 
 
 @pytest.mark.parametrize(("lag_s", "status"), [(0.0, "fail"), (0.5, "inconclusive")])
