@@ -32,7 +32,10 @@ COMPACTION = "compaction"
 CALLS = ("main", "background", COMPACTION, SUBAGENT)
 """What `on` may name beside the declared conversations."""
 
-NEEDS_CHAT = f"`chat: poll`, `send`, `edit` or `typing` goes with `link: {CHAT}`, `phase: connect` without it", ("at",)
+NEEDS_CHAT = (
+    f"`chat: poll`, `send`, `edit` or `typing` goes with `link: {CHAT}`, `phase: connect` or `after_s` without it",
+    ("at",),
+)
 _BY_STEP = "write the `step` of a request in place of `tool`, or `do: down`"
 _COUNTED_AT = {
     "llm": "`phase: request` for the upload, or `headers`",
@@ -109,6 +112,9 @@ class Trigger:
 @dataclass(frozen=True, slots=True)
 class AfterStart(Trigger):
     """`after_s` after the turn's start."""
+
+    def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        return chat_carries(fault, self.step) if link == CHAT else Trigger._misfit(self, fault, link)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +227,8 @@ class BeforeRequest(Trigger):
     refuses: ClassVar[str] = "`{key}` means nothing beside `phase: connect` or `phase: request`"
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
+        if self.after_s is not None:
+            return f"nothing waits for `after_s` beside `phase: {self.phase}`: leave one of them out", ("at", "after_s")
         if link == CHAT and not self.in_request and (wrong := chat_carries(fault, self.step)):
             return wrong
         if isinstance(fault, ResultFault) and fault.refuses_requests and not self.in_request:

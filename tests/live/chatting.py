@@ -8,14 +8,18 @@ while the answer grows. Its bugs:
 - `the-first`: sends one part and no mark
 - `sends-once`: a message that the chat does not take is lost
 - `marks-up`: sends the answer as Markdown, and only logs that the chat could not read it
+- `tags`: makes its marks HTML tags, also where that tears them, and only logs that the chat could not read it
+- `tells`: says to its user what a bug above only logs
 - `edits-once`: goes on after an edit that the chat did not take, also after the last one
 - `must-type`: gives up the turn if it can not show that it writes
 - `polls-once`: polls no more after an error
 - `polls-for-ever`: waits for a silent chat for ever
 """
 
+import html
 import http.client
 import json
+import re
 import sys
 import time
 import urllib.error
@@ -89,6 +93,12 @@ class Draft:
         self.shown = answer
 
 
+def tagged(part):
+    """Marks as tags: with `***both***` they overlap."""
+    part = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(part))
+    return re.sub(r"\*(.+?)\*", r"<i>\1</i>", part)
+
+
 def handle(text, said):
     tries = 1 if "sends-once" in BUGS else TRIES
     try:
@@ -106,6 +116,8 @@ def handle(text, said):
     size = len(answer) if "in-one" in BUGS else 4000
     parts = [answer[at : at + size] for at in range(0, len(answer), size)]
     more = {"parse_mode": "Markdown"} if "marks-up" in BUGS else {}
+    if "tags" in BUGS:
+        parts, more = [tagged(part) for part in parts], {"parse_mode": "HTML"}
     for part in parts[:1] if "the-first" in BUGS else parts:
         chat("sendMessage", tries=tries, chat_id=CHAT_ID, text=part, **more)
 
@@ -120,6 +132,8 @@ def main():
                 handle(update["message"]["text"], said)
             except (*FAILURES, ValueError) as wrong:
                 print("not answered:", wrong, file=sys.stderr)
+                if "tells" in BUGS:
+                    chat("sendMessage", chat_id=CHAT_ID, text=f"Error: {wrong}")
 
 
 try:
