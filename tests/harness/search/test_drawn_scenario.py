@@ -60,7 +60,8 @@ def smaller(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_every_fault_has_cells():
     """But none that nothing heals, or that needs hard-coded hosts, our token endpoint, a WebSocket or a second model.
 
-    Nor one of replies by a schema, of a chat, or of a database of the agent's own. A second message and no fault are cells too.
+    Nor one of replies by a schema, of a chat, or of a database of the agent's own. A second message and no fault are
+    cells too.
     """
     undrawn = {"demands", "poison", "window", "dns_error", "dns_late", "bad_certificate"}
     undrawn |= {"token_expired", "token_late", "refresh_refused", "ws_close", "foreign_thoughts", "wrong_shape"}
