@@ -4,7 +4,7 @@ import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand
@@ -35,6 +35,32 @@ MOST_WAIT_S = 10.0
 def no_wait(since_s: float) -> float:
     """No time, for a run that does not measure how long it waits for a processor."""
     return 0.0
+
+
+class Work(Protocol):
+    """What the agent waits for. A turn is named by the words of its message."""
+
+    def has_asked(self, words: str) -> bool:
+        """Whether the model was asked in this turn."""
+
+    def since_s(self, words: str) -> float | None:
+        """When the last open request of this turn came, or its last running command began; None: there is neither.
+
+        0, if it only waits for its chat.
+        """
+
+
+class _NoWork:
+    """Of a run that does not know."""
+
+    def has_asked(self, words: str) -> bool:
+        return True
+
+    def since_s(self, words: str) -> float | None:
+        return None
+
+
+NO_WORK = _NoWork()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +105,7 @@ class AgentContext:
     waited_s: Callable[[float], float] = no_wait
     """How long the run has waited for a processor since a time of its clock."""
 
-    at_work_since_s: Callable[[], float | None] = lambda: None
-    """When the last request that is open came, or the last command that runs began; None if there is neither."""
+    work: Work = NO_WORK
 
     def could_work_s(self, since_s: float) -> float:
         """How long the agent could work since then: the time that has passed, without waits for a processor."""

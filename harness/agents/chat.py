@@ -7,6 +7,8 @@ chat.
 
 import asyncio
 import re
+from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
 import aiohttp
@@ -17,9 +19,13 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.network.ports import HOST, is_listening
 from wedgehog.harness.sandbox.owned import Owned, Tree
+from wedgehog.harness.services.chat.messages import Sent
 
 TYPES_ON_S = 60.0
 """An agent that types for longer than this behind its message has forgotten to stop; real seconds."""
+LATER_S = 5.0
+"""An agent begins within this time with a message that waited, when it has answered the one before. Divided by the
+time scale."""
 LONGEST_DRAFT_S = 30.0
 """So long after the last message an older request or command keeps the turn open: the agent may have given it up, and
 not closed it. Divided by the time scale."""
@@ -32,7 +38,7 @@ class ChatSession(HttpSession):
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
         self._quiet_s, self._chat, self._webhook = spec.chat.quiet_s, place.chat, spec.chat.webhook
-        self._stop_words, self._stop_number = spec.chat.abort or "", 0
+        self._stop_words, self._stop_number, self._is_second = spec.chat.abort or "", 0, False
         self._busy = re.compile(spec.chat.busy) if spec.chat.busy else None
         self._base = "the agent"
 
@@ -45,8 +51,11 @@ class ChatSession(HttpSession):
         """Never: its user stops it by a message."""
         return False
 
-    def beside(self) -> None:
-        """None: nothing shows which of two parallel messages an answer belongs to."""
+    def beside(self) -> "ChatSession":
+        """A second message to the same agent; what it sends from then on counts for both."""
+        twin = copy(self)
+        twin._turn, twin._alone, twin._is_second = None, False, True
+        return twin
 
     async def _start(self, argv: list[str], *, talks: bool = False, terminal: tuple[int, int] | None = None) -> Owned:
         self._chat.polled.clear()
@@ -67,37 +76,43 @@ class ChatSession(HttpSession):
         chat, clock = self._chat, self._place.clock
         number, worked_s = chat.put(text), clock.now()
         self._stop_number = 0
-        while not self._is_over(self._stop_number or number, worked_s):
+        while not self._is_over(text, self._stop_number or number, worked_s):
             if self._owned is not None and self._owned.exit_code is not None:
                 raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)
-            if chat.handed < self._stop_number or (not self._stop_number and (self._shows_work() or self._works())):
+            works = not self._stop_number and self._works(text, chat.sent_since(number))
+            if works or chat.handed < self._stop_number:
                 worked_s = clock.now()
-        sent_s = asyncio.get_running_loop().time() - (clock.now() - chat.sent_s)
-        return HttpReply(200, "\n".join(chat.sent), sent_s)
+        sent = chat.sent_since(self._stop_number or number)
+        whole_s = asyncio.get_running_loop().time() - (clock.now() - _last_s(sent)) if sent else None
+        return HttpReply(200, "\n".join(it.words for it in sent), whole_s)
 
-    def _is_over(self, number: int, worked_s: float) -> bool:
+    def _is_over(self, text: str, number: int, worked_s: float) -> bool:
         """Whether it has the message of this number and is quiet; it need not say a word to a stop."""
-        chat = self._chat
-        if chat.handed < number or not (chat.sent or self._stop_number):
+        sent = self._chat.sent_since(number)
+        if self._chat.handed < number or not (sent or self._stop_number):
             return False
-        return self._place.could_work_s(max(chat.sent_s, worked_s)) >= self._quiet_s
+        comes_later = self._is_second and not self._place.work.has_asked(text)
+        quiet_s = max(self._quiet_s, LATER_S / self._place.time_scale) if comes_later else self._quiet_s
+        return self._place.could_work_s(max(_last_s(sent), worked_s)) >= quiet_s
 
     async def _abort(self) -> None:
         """Send the words by which its user stops a turn."""
         self._stop_number = self._chat.put(self._stop_words)
 
-    def _shows_work(self) -> bool:
-        """Whether more will come, as its user sees it: "typing …" is there, or what it said is no answer."""
-        chat = self._chat
-        if chat.types and self._place.clock.now() - chat.sent_s < TYPES_ON_S:
+    def _works(self, text: str, sent: Sequence[Sent]) -> bool:
+        """Whether what it has sent for a message may be a draft, which it changes or adds to."""
+        for_s = self._place.clock.now() - _last_s(sent)
+        if self._is_note(sent[-1].words if sent else "") or (self._chat.types and for_s < TYPES_ON_S):
             return True
-        last = chat.sent[-1] if chat.sent else ""
-        return not any(sign.isalnum() for sign in last) or (self._busy is not None and bool(self._busy.search(last)))
+        since_s = self._place.work.since_s(text)
+        return since_s is not None and (since_s > _last_s(sent) or for_s < LONGEST_DRAFT_S / self._place.time_scale)
 
-    def _works(self) -> bool:
-        """Whether what it has sent may be a draft, which it changes or adds to when its model has answered."""
-        since_s, sent_s = self._place.at_work_since_s(), self._chat.sent_s
-        if since_s is not None and since_s > sent_s:
-            return True
-        return since_s is not None and self._place.clock.now() - sent_s < LONGEST_DRAFT_S / self._place.time_scale
+    def _is_note(self, words: str) -> bool:
+        """Whether a message only says that it works, as its user reads it."""
+        return not any(sign.isalnum() for sign in words) or (self._busy is not None and bool(self._busy.search(words)))
+
+
+def _last_s(sent: Sequence[Sent]) -> float:
+    """When a message came or was changed last; 0 if there is none."""
+    return max((it.at_s for it in sent), default=0.0)

@@ -173,7 +173,15 @@ def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
         own_words = any(call.final for call in turn.main_calls)
         if both and not own_words and answers(other, turn):
             return TurnOutcome("answered", f"the model answered it together with {other}")
+        if not turn.calls and answers(other, turn) and not _words_beside(turn, other):
+            return TurnOutcome("hidden", f"it asked no model, and its user read only the answer of {other}")
     return None
+
+
+def _words_beside(turn: Turn, other: Turn) -> set[str]:
+    """What an agent in a chat sent after one message, without the answer to another one."""
+    mine, others = (set(it.end.answer.split("\n")) if it.end is not None else set() for it in (turn, other))
+    return mine - others
 
 
 def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | None:

@@ -266,7 +266,7 @@ class _Run:
             simulated=self.simulated,
             warm=self.job.warm,
             waited_s=self.cpu.waited_s if self.cpu is not None else no_wait,
-            at_work_since_s=AtWork(self.history, self.injector, self.beacons.look).since_s,
+            work=AtWork(self.history, self.injector, self.beacons.look),
         )
 
     def _databases(self) -> DatabaseLocks:

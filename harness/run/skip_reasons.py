@@ -163,9 +163,7 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
             ASK_USER in scenario.tools_called and not _runs_alone(spec)
         ),
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
-        "the agent takes one call at a time (callable, chat)": (
-            "second_message" in needs and spec.kind in ("callable", "chat")
-        ),
+        "the agent takes one call at a time (callable)": "second_message" in needs and spec.kind == "callable",
         "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
             "redelivery" in needs and "message_id" not in template_names(spec) and not by_webhook
         ),

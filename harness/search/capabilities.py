@@ -71,7 +71,7 @@ class Capabilities:
             host,
             3 if control.resumes else 1,
             links,
-            second_message=control.resumes and spec.kind not in ("callable", "chat"),
+            second_message=control.resumes and spec.kind != "callable",
             wakes_up=control.resumes and spec.wakes_up,
             time_scale=scale,
             turn_s=max(TURN_S, spec.limits.turn_s or 0.0),

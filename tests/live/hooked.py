@@ -4,6 +4,7 @@ It takes a message, answers the webhook at once, and works on the message behind
 taken and left alone. Its bugs:
 
 - `works-again`: takes each message for a new one
+- `drops`: forgets a message that comes while it works
 - `works-first`: answers the webhook when it has answered its user, and takes each message for a new one
 """
 
@@ -50,11 +51,12 @@ def work_on(text, said):
 
 
 class Hook(BaseHTTPRequestHandler):
-    known, waiting, said = set(), queue.Queue(), []
+    known, waiting, said, busy = set(), queue.Queue(), [], threading.Event()
 
     def do_POST(self):
         update = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        is_new = update["update_id"] not in self.known or bool(BUG)
+        is_new = update["update_id"] not in self.known or BUG == "works-again"
+        is_new = is_new and not (BUG == "drops" and self.busy.is_set())
         self.known.add(update["update_id"])
         if BUG == "works-first":
             work_on(update["message"]["text"], self.said)
@@ -69,10 +71,13 @@ class Hook(BaseHTTPRequestHandler):
 
 def work():
     while True:
+        text = Hook.waiting.get()
+        Hook.busy.set()
         try:
-            work_on(Hook.waiting.get(), Hook.said)
+            work_on(text, Hook.said)
         except OSError as wrong:
             post(f"{CHAT}/botK/sendMessage", chat_id=7, text=f"Error: {wrong}")
+        Hook.busy.clear()
 
 
 threading.Thread(target=work, daemon=True).start()

@@ -9,22 +9,38 @@ import yaml
 BOT = Path(__file__).with_name("hooked.py")
 
 
+def spec_of(folder: Path, bug: str) -> list[str]:
+    """The option that names a spec of the bot."""
+    words = ["{port}", "{chat_url}", "{llm_url}", *([] if bug == "sound" else [bug])]
+    chat = {"start": ["{python}", str(BOT), *words], "webhook": "/telegram", "quiet_s": 0.5}
+    spec = {"name": bug, "wire": "anthropic", "limits": {"turn_s": 20}, "chat": chat}
+    (folder / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
+    return ["--agent", f"{bug}.yaml"]
+
+
+def told_in(folder: Path) -> dict[tuple[str, str], tuple[str, list[str], str]]:
+    """Verdict, red invariants and reason to skip, by scenario and agent."""
+    told = [json.loads(it.read_text()) for it in (folder / "runs" / "latest").glob("*/*/verdicts.json")]
+    return {(it["scenario"], it["agent"]): (it["verdict"], it["violated"], it["skipped"]) for it in told}
+
+
+def test_a_second_message_is_answered_too(wedgehog: Any, tmp_path: Path):
+    """It waits while a command of the first one runs."""
+    agents = [*spec_of(tmp_path, "sound"), *spec_of(tmp_path, "drops")]
+    done = wedgehog("run", "second-message-while-busy", *agents, "--network", "embedded")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = told_in(tmp_path)
+    assert found["second-message-while-busy", "sound"][0] == "pass"
+    assert "error_surfaced" in found["second-message-while-busy", "drops"][1]
+
+
 def test_a_message_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: Path):
     """The id is the same; faults on polls do not apply."""
-    agents = []
-    for bug in ("sound", "works-again", "works-first"):
-        words = ["{port}", "{chat_url}", "{llm_url}", *([] if bug == "sound" else [bug])]
-        chat = {"start": ["{python}", str(BOT), *words], "webhook": "/telegram", "quiet_s": 0.5}
-        spec = {"name": bug, "wire": "anthropic", "limits": {"turn_s": 20}, "chat": chat}
-        (tmp_path / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
-        agents += ["--agent", f"{bug}.yaml"]
+    agents = [word for bug in ("sound", "works-again", "works-first") for word in spec_of(tmp_path, bug)]
     stories = ("message-comes-twice", "message-comes-twice-while-busy", "chat-send-fails-once", "chat-poll-fails")
     done = wedgehog("run", *stories, *agents, "--network", "embedded")
     assert done.returncode == 1, done.stdout + done.stderr
-    found = {}
-    for file in (tmp_path / "runs" / "latest").glob("*/*/verdicts.json"):
-        told = json.loads(file.read_text())
-        found[told["scenario"], told["agent"]] = told["verdict"], told["violated"], told["skipped"]
+    found = told_in(tmp_path)
     assert {agent: found["message-comes-twice", agent][1] for agent in ("sound", "works-again", "works-first")} == {
         "sound": [],
         "works-again": ["handled_once"],

@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -11,6 +12,14 @@ from wedgehog.harness.faults.chat_fault import ChatRefusal
 
 CHAT_ID = 7
 AGENT = {"id": 42, "is_bot": True, "first_name": "Wedgehog", "username": "wedgehog_bot"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message of the agent as its user reads it, and when it came or was changed last."""
+
+    words: str
+    at_s: float
 
 
 def message(text: str, sender: Mapping[str, Any] | None = None, id_: int = 1) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.services.chat.markup import MarkupError, shown
+from wedgehog.harness.services.chat.messages import Sent
 
 LONGEST_TEXT = 4096
 """In UTF-16, without markup."""
@@ -22,11 +23,11 @@ def words_of(params: Mapping[str, Any]) -> str | ChatRefusal:
     return _bad("message is too long") if len(words.encode("utf-16-le")) > 2 * LONGEST_TEXT else words
 
 
-def refused_edit(words: str, before: str | None, *, known: bool) -> ChatRefusal | None:
-    """The refusal of a change to `words`; None where the message may be changed. `known`: it is one of the agent's."""
-    if not known:
+def refused_edit(words: str, before: Sent | None) -> ChatRefusal | None:
+    """The refusal of a change to `words`; None where the message may be changed. `before`: None if it is not there."""
+    if before is None:
         return _bad("message to edit not found")
-    if words == before:
+    if words == before.words:
         return _bad(
             "message is not modified: specified new message content and reply markup are exactly the same"
             " as a current content and reply markup of the message"

@@ -15,7 +15,6 @@ older server; any other method returns `true`.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from itertools import count
 from typing import Any, Literal, Self
 
 from aiohttp import web
@@ -24,7 +23,7 @@ from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock, first_of
-from wedgehog.harness.services.chat.messages import AGENT, message, parameters, refused, sent_id
+from wedgehog.harness.services.chat.messages import AGENT, Sent, message, parameters, refused, sent_id
 from wedgehog.harness.services.chat.refusals import NOT_FOUND, refused_edit, words_of
 from wedgehog.harness.services.chat.webhook import Webhook
 
@@ -88,10 +87,11 @@ class ChatService:
         """Set when the agent has polled."""
         self.handed = 0
         """The number of the last message that the agent received."""
-        self._sent: dict[int, str] = {}
+        self._sent: dict[int, Sent] = {}
         """By their ids."""
-        self._ids = count(FIRST_ID)
-        self.sent_s = 0.0
+        self._behind: dict[int, int] = {}
+        """By the number of a message: the id of the last one that the agent had sent when it got that message."""
+        self._last_id = FIRST_ID - 1
         self.webhook = Webhook(clock, time_scale, self._asked_in_a_response)
         self._types_until_s = 0.0
 
@@ -100,10 +100,10 @@ class ChatService:
         """Whether its user reads "typing …" now."""
         return self._clock.now() < self._types_until_s
 
-    @property
-    def sent(self) -> list[str]:
-        """The messages that the agent has sent since its last message was handed over, as its user reads them now."""
-        return list(self._sent.values())
+    def sent_since(self, number: int) -> list[Sent]:
+        """What the agent has sent since it got the message of this number, as its user reads it now."""
+        behind = self._behind.get(number)
+        return [it for id_, it in self._sent.items() if behind is not None and id_ > behind]
 
     async def __aenter__(self) -> Self:
         server = _Server(self._handle, handler_cancellation=True)
@@ -142,8 +142,8 @@ class ChatService:
     def hand_over(self, number: int, text: str) -> None:
         """The agent gets this message now: what it sends from here on is the answer."""
         self.asked("poll", text)
-        if number > self.handed:
-            self.handed, self._sent = number, {}
+        self.handed = max(self.handed, number)
+        self._behind.setdefault(number, self._last_id)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         operation, reply = await self.call(request.path.rpartition("/")[2].lower(), await parameters(request))
@@ -186,14 +186,13 @@ class ChatService:
         words = words_of(params)
         if isinstance(words, ChatRefusal):
             return self._refused(words)
-        id_ = next(self._ids) if operation == "send" else sent_id(params)
         if operation == "send":
             self._types_until_s = 0.0
+            self._last_id = id_ = self._last_id + 1
             self.asked("send", words)
-        elif refusal := refused_edit(words, self._sent.get(id_), known=id_ >= FIRST_ID):
+        elif refusal := refused_edit(words, self._sent.get(id_ := sent_id(params))):
             return self._refused(refusal)
-        if operation == "send" or id_ in self._sent:  # else it changes an answer to an earlier message
-            self._sent[id_], self.sent_s = words, self._clock.now()
+        self._sent[id_] = Sent(words, self._clock.now())
         return {"ok": True, "result": message(words, AGENT, id_)}
 
     async def _news_for(self, params: Mapping[str, Any]) -> dict[int, str]:

@@ -1,14 +1,17 @@
 """An agent that polls a chat service: what it sends after it got the message is the answer."""
 
 import asyncio
+import math
 import signal
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.base import AgentError, DeliveredSignal
+from wedgehog.harness.agents.base import NO_WORK, AgentError, DeliveredSignal
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.services.chat.service import ChatService
@@ -48,8 +51,8 @@ async def talk(spec_of: Any, place: Any) -> AsyncIterator[Any]:
         host, port = service.address
         there = replace(place, chat=service, chat_url=f"http://{host}:{port}")
 
-        def opened(code: str = AGENT, **more: Any) -> Any:
-            return open_agent(spec_of(code, **{"chat": CHAT, **more}), there)
+        def opened(code: str = AGENT, work: Any = NO_WORK, **more: Any) -> Any:
+            return open_agent(spec_of(code, **{"chat": CHAT, **more}), replace(there, work=work))
 
         yield opened
 
@@ -63,7 +66,6 @@ async def test_all_that_is_sent_until_it_is_quiet_is_the_answer(talk: Any):
         assert outcome.after_answer_s >= CHAT["quiet_s"]
         again = await asyncio.wait_for(session.say("three", first=False), PATIENCE_S)
         assert (again.answer, session.started.pid) == ("three", pid)
-        assert session.beside() is None
         assert again.appends and again.streamed  # no status tells a script of the outcome
 
 
@@ -186,3 +188,24 @@ async def test_its_user_stops_a_turn_by_a_message(talk: Any, text: str, answer: 
         assert not saying.done(), "the next turn begins anew"
         await session.abort()
         assert (await asyncio.wait_for(saying, PATIENCE_S)).ended == "aborted"
+
+
+@pytest.mark.parametrize("how", ["at once", "in turn"])
+async def test_a_second_message_gets_what_is_sent_after_it_came(talk: Any, how: str):
+    """An agent may work on both at once, or on one after the other; the first turn does not wait for the second."""
+    code = STOPPABLE.replace("stopped.wait(30)", "time.sleep(1.2 if text == 'slow' else 0.2)")
+    code = code.replace('text="the answer"', "text=f'answer to {text}'").replace('"""', "")
+    if how == "in turn":
+        code = code.replace(".start()", ".run()")
+    until_s = time.monotonic() + 3
+    asked: Any = SimpleNamespace(
+        has_asked=lambda words: True,
+        since_s=lambda words: math.inf if words == "slow" and time.monotonic() < until_s else None,
+    )
+    async with talk(code, asked, chat={**CHAT, "quiet_s": 0.4}) as session:
+        second = session.beside()
+        first = asyncio.create_task(session.say("slow", first=True))
+        await asyncio.sleep(0.3)
+        later = await asyncio.wait_for(second.say("fast", first=False), PATIENCE_S)
+        assert "answer to slow" in (await asyncio.wait_for(first, PATIENCE_S)).answer
+        assert "answer to fast" in later.answer

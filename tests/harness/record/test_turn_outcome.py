@@ -584,6 +584,32 @@ def test_a_turn_whose_request_offers_no_tools_any_more_says_so(
     assert ("its request 2 offers no tools any more" in outcome.how) is said
 
 
+@pytest.mark.parametrize(
+    ("shown", "asks", "kind"),
+    [
+        ("It is built. {first}", False, "hidden"),
+        ("It is built. {first}\nI am busy, please ask me later", False, "stopped at its limit"),
+        ("It is built. {first}\nA bird. {second}", True, "answered"),
+        ("Please wait", False, "stopped at its limit"),
+    ],
+)
+def test_an_answer_to_the_message_before_is_none_to_this_one(shown: str, asks: bool, kind: str):
+    """A chat does not say which message it belongs to; other words may be an answer."""
+    tell = HistoryBuilder()
+    first = tell.message()
+    one = tell.nonce
+    tell.reply(tell.ask(1), f"It is built. {one}")
+    second = tell.message()
+    two = tell.nonce
+    if asks:
+        tell.reply(tell.ask(1), f"A bird. {two}")
+    tell.goes_on(first).end(f"It is built. {one}", appends=True)
+    tell.goes_on(second).end(shown.format(first=one, second=two), appends=True)
+    outcome = outcome_of((history := tell.seal()).turns[-1], history)
+    assert outcome.kind == kind
+    assert ("only the answer of turn 1" in outcome.how) is (kind == "hidden")
+
+
 def test_colours_are_not_repeated():
     """Reports are read outside of the agent's terminal."""
     assert _down(error="\x1b[31mno\x1b[0m route", exit_code=3).how == "exit code 3: no route"

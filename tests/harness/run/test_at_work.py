@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.run.at_work import AtWork
 from wedgehog.harness.testing import HistoryBuilder
 
@@ -15,7 +16,14 @@ def run() -> Any:
     """A history that grows, the calls that are open, and what is asked about them."""
     tell = HistoryBuilder()
     injector: Any = SimpleNamespace(open_calls=set(), tools=SimpleNamespace(holds_chat=False))
-    return SimpleNamespace(tell=tell, injector=injector, since_s=AtWork(tell._history, injector, lambda: None).since_s)
+    made = SimpleNamespace(tell=tell, injector=injector, work=AtWork(tell._history, injector, lambda: None))
+
+    def since_s(turn: int = 1) -> float | None:
+        (given,) = [it for it in tell._history.of(StimulusGiven) if it.turn == turn]
+        return made.work.since_s(f"{given.marker} Hello")
+
+    made.since_s = since_s
+    return made
 
 
 def chat_is_harmed(run: Any) -> None:
@@ -71,5 +79,19 @@ def test_an_agent_whose_chat_was_harmed_before_it_asked_its_model_has_not_answer
     assert run.since_s() is None
     chat_is_harmed(run)
     assert run.since_s() is None
+    run.tell.end()
     run.tell.message()
-    assert run.since_s() is None
+    assert run.since_s(2) is None
+
+
+def test_what_the_agent_does_for_another_message_is_no_work_on_this_one(run: Any):
+    """Two messages at once, each with its request and its command; one that was not asked for yet is known too."""
+    run.tell.message()
+    run.injector.open_calls |= {run.tell.ask(1, turn=2)}
+    run.tell.starts("2.1.1")
+    assert run.since_s(1) is None
+    run.tell.end()
+    run.tell.message()
+    assert run.since_s(2) is not None
+    markers = [it.marker for it in run.tell._history.of(StimulusGiven)]
+    assert [run.work.has_asked(f"{it} Hello") for it in (*markers, "unknown")] == [False, True, False]

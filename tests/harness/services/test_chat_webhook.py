@@ -97,7 +97,7 @@ async def test_the_response_may_hold_one_request(service: Any, hook: Hook, body:
     await hook.until(1)
     hook.responses = [web.Response(text=body)]
     await service.deliver_again("Hello")
-    assert service.sent == sent
+    assert [it.words for it in service.sent_since(service.handed)] == sent
 
 
 async def test_a_webhook_that_is_not_there_yet_gets_its_message_later(service: Any, hook: Hook):
