@@ -19,7 +19,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.network.ports import HOST, is_listening
 from wedgehog.harness.sandbox.owned import Owned, Tree
-from wedgehog.harness.services.chat.messages import Sent
+from wedgehog.harness.services.chat.api import Sent
 
 TYPES_ON_S = 60.0
 """An agent that types for longer than this behind its message has forgotten to stop; real seconds."""

@@ -18,6 +18,7 @@ from wedgehog.harness.inject.targets import Hit
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.service import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked, ToolRefused
+from wedgehog.harness.record.events.turn import DeliveredAgain
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
 from wedgehog.harness.scenario.fault_plan import FaultPlan
@@ -32,6 +33,7 @@ from wedgehog.harness.stdio_proxy.launch import ARGV as PIPE_ARGV
 if TYPE_CHECKING:
     from wedgehog.harness.services.chat.service import ChatNews, ChatService
 
+CANARY = "sk-wedgehog-canary"
 WEB = "tool:web"
 
 
@@ -106,15 +108,22 @@ class RunServices:
 
     def _chat_service(self) -> "ChatService":
         from wedgehog.harness.services.chat.service import ChatService
+        from wedgehog.harness.services.chat.slack import Slack
+        from wedgehog.harness.services.chat.telegram import Telegram
 
+        spec = self._agent.chat
+        mention = spec is not None and spec.event == "app_mention"
+        slack = spec is not None and spec.api == "slack"
         faults = self._injector.tools
         return ChatService(
             self._clock,
             self._scale,
+            Slack(CANARY, mention=mention) if slack else Telegram(),
             asked=self._chat_asked,
             gate=self._chat_gate,
             left=faults.left_chat,
             refuses=faults.chat_refusal,
+            again=self._delivered_again,
             closes=any(words.link == CHAT and words.at.phase == "request" for words in self._scenario.faults),
         )
 
@@ -230,6 +239,9 @@ class RunServices:
 
     def _chat_asked(self, what: "ChatNews", text: str) -> None:
         self._history.add_unless_sealed(ChatAsked(what=what, text=text))
+
+    def _delivered_again(self) -> None:
+        self._history.add_unless_sealed(DeliveredAgain(turn=self._positions.under_way))
 
     async def _chat_gate(self, what: str, conn: Address, written: int) -> None:
         try:

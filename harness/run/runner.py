@@ -35,7 +35,7 @@ from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.messages import RunMessages, RunTokens
 from wedgehog.harness.run.recorder import Recorder
 from wedgehog.harness.run.run_parts import RunParts
-from wedgehog.harness.run.run_services import WEB, Links, RunServices
+from wedgehog.harness.run.run_services import CANARY, WEB, Links, RunServices
 from wedgehog.harness.run.scripted_model import positions_of, script_of
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.session_files import SessionFiles
@@ -60,7 +60,6 @@ from wedgehog.harness.services.backend import place_of
 from wedgehog.harness.sim.loop import watch_commands
 from wedgehog.harness.stdio_proxy.session import StdioServer
 
-CANARY = "sk-wedgehog-canary"
 ALIVE_EVERY_S = 0.5
 KILL_GRACE_S = 5.0
 """For an agent to end by a signal that it can handle; divided by the time scale, but never less than the next."""

@@ -1,4 +1,4 @@
-"""A bot with a webhook: `hooked.py PORT CHAT_URL LLM_URL [BUG]`. Standard library only.
+"""A bot with a webhook: `hooked.py PORT CHAT_URL LLM_URL telegram|slack [BUG]`. Standard library only.
 
 It takes a message, answers the webhook at once, and works on the message behind that. A message whose id it knows is
 taken and left alone. Its bugs:
@@ -8,7 +8,10 @@ taken and left alone. Its bugs:
 - `works-first`: answers the webhook when it has answered its user, and takes each message for a new one
 """
 
+import hashlib
+import hmac
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -16,8 +19,8 @@ import threading
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-PORT, CHAT, LLM = sys.argv[1:4]
-BUG = sys.argv[-1] if len(sys.argv) > 4 else ""
+PORT, CHAT, LLM, API = sys.argv[1:5]
+BUG = sys.argv[-1] if len(sys.argv) > 5 else ""
 HEADERS = {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"}
 TOOL = {
     "name": "shell",
@@ -46,22 +49,43 @@ def work_on(text, said):
         ]
         results = [{"type": "tool_result", "tool_use_id": id_, "content": it.stdout.decode()} for id_, it in ran]
         said.append({"role": "user", "content": results})
-    answer = "".join(part.get("text", "") for part in reply["content"])
-    post(f"{CHAT}/botK/sendMessage", chat_id=7, text=answer)
+    send("".join(part.get("text", "") for part in reply["content"]))
+
+
+def send(text):
+    if API == "telegram":
+        post(f"{CHAT}/botK/sendMessage", chat_id=7, text=text)
+    elif not (told := post(f"{CHAT}/api/chat.postMessage", channel="D7", text=text))["ok"]:
+        print("not sent:", told["error"], file=sys.stderr)
+
+
+def is_signed(headers, body):
+    """Whether an event is Slack's; a bot of Telegram does not ask."""
+    if API == "telegram":
+        return True
+    base = f"v0:{headers['X-Slack-Request-Timestamp']}:".encode() + body
+    return (
+        headers["X-Slack-Signature"] == "v0=" + hmac.new(os.environ["KEY"].encode(), base, hashlib.sha256).hexdigest()
+    )
 
 
 class Hook(BaseHTTPRequestHandler):
     known, waiting, said, busy = set(), queue.Queue(), [], threading.Event()
 
     def do_POST(self):
-        update = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        is_new = update["update_id"] not in self.known or BUG == "works-again"
+        body = self.rfile.read(int(self.headers["content-length"]))
+        update = json.loads(body)
+        id_ = update["update_id"] if API == "telegram" else update["event_id"]
+        text = update["message" if API == "telegram" else "event"]["text"]
+        is_new = id_ not in self.known or BUG == "works-again"
         is_new = is_new and not (BUG == "drops" and self.busy.is_set())
-        self.known.add(update["update_id"])
-        if BUG == "works-first":
-            work_on(update["message"]["text"], self.said)
+        self.known.add(id_)
+        if not is_signed(self.headers, body):
+            print("an event is not signed", file=sys.stderr)
+        elif BUG == "works-first":
+            work_on(text, self.said)
         elif is_new:
-            self.waiting.put(update["message"]["text"])
+            self.waiting.put(text)
         self.send_response(200)
         self.end_headers()
 
@@ -76,7 +100,7 @@ def work():
         try:
             work_on(text, Hook.said)
         except OSError as wrong:
-            post(f"{CHAT}/botK/sendMessage", chat_id=7, text=f"Error: {wrong}")
+            send(f"Error: {wrong}")
         Hook.busy.clear()
 
 

@@ -9,11 +9,11 @@ import yaml
 BOT = Path(__file__).with_name("hooked.py")
 
 
-def spec_of(folder: Path, bug: str) -> list[str]:
+def spec_of(folder: Path, bug: str, api: str = "telegram") -> list[str]:
     """The option that names a spec of the bot."""
-    words = ["{port}", "{chat_url}", "{llm_url}", *([] if bug == "sound" else [bug])]
-    chat = {"start": ["{python}", str(BOT), *words], "webhook": "/telegram", "quiet_s": 0.5}
-    spec = {"name": bug, "wire": "anthropic", "limits": {"turn_s": 20}, "chat": chat}
+    words = ["{port}", "{chat_url}", "{llm_url}", api, *([] if bug == "sound" else [bug])]
+    chat = {"api": api, "start": ["{python}", str(BOT), *words], "webhook": f"/{api}", "quiet_s": 0.5}
+    spec = {"name": bug, "wire": "anthropic", "limits": {"turn_s": 20}, "chat": chat, "env": {"KEY": "{key}"}}
     (folder / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
     return ["--agent", f"{bug}.yaml"]
 
@@ -50,3 +50,13 @@ def test_a_message_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: P
     assert found["message-comes-twice-while-busy", "works-first"][0] == "fail"
     assert found["chat-send-fails-once", "sound"][0] == "pass", "its user reads an error"
     assert "the agent has a webhook" in found["chat-poll-fails", "sound"][2]
+
+
+def test_slack_brings_an_event_again_after_three_seconds(wedgehog: Any, tmp_path: Path):
+    """A bot that answers the event when its model has answered works on it twice; another one is never told again."""
+    agents = [word for bug in ("sound", "works-first") for word in spec_of(tmp_path, bug, "slack")]
+    done = wedgehog("run", "slow-but-alive", "chat-send-fails-once", *agents, "--network", "embedded")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = told_in(tmp_path)
+    assert found["slow-but-alive", "sound"][0] == found["chat-send-fails-once", "sound"][0] == "pass"
+    assert "handled_once" in found["slow-but-alive", "works-first"][1]

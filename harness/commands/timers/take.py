@@ -32,7 +32,7 @@ from wedgehog.harness.record.history import read
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import safe_name
 from wedgehog.harness.record.turn_outcome import OutcomeKind
-from wedgehog.harness.run.runner import CANARY
+from wedgehog.harness.run.run_services import CANARY
 from wedgehog.harness.sandbox.cleanup import carrying, end_all
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 from wedgehog.harness.scenario.scenario_file import load_scenario

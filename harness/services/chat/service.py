@@ -1,18 +1,12 @@
-"""A small chat service behind the link `chat`, in the shape of Telegram's bot API: agents poll it for their messages.
+"""A small chat service behind the link `chat`: one chat of one user with the agent, in the shape of a vendor's API.
 
-```
-agent ─▶ POST /bot<key>/getUpdates {"offset": 8, "timeout": 30}      waits for a message, or for the timeout
-agent ◀─ {"ok": true, "result": [{"update_id": 8, "message": {"chat": {"id": 7}, "text": "Hello"}}]}
-agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
-```
-
-A message is delivered again until a later `offset` confirms it. An agent with a webhook gets it there instead. The
-agent may change what it sent (`editMessageText`), and take it back (`deleteMessage`). What the real one refuses is
-refused ([refusals](refusals.py)), and then its user does not get it. Other ways to send are not found, as with an
-older server; any other method returns `true`.
+The agent polls it for messages (`getUpdates` of [Telegram](telegram.py)), or gets them at its webhook. A message comes
+with each poll until a later `offset` confirms it. The agent may change what it sent, and take it back. What the vendor
+refuses is refused, and then its user does not get it.
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, Self
@@ -23,14 +17,12 @@ from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock, first_of
-from wedgehog.harness.services.chat.messages import AGENT, Sent, message, parameters, refused, sent_id
-from wedgehog.harness.services.chat.refusals import NOT_FOUND, refused_edit, words_of
+from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Sent
+from wedgehog.harness.services.chat.telegram import Telegram
 from wedgehog.harness.services.chat.webhook import Webhook
 
 ChatNews = Literal["poll", "send", "refused"]
 """What is told of: a message that the agent receives, one that it sends, one of its texts that is refused."""
-ChatOperation = Literal["poll", "send", "edit", "typing", "other"]
-"""A poll that returns a message, a message from the agent, a change of one, a sign that it writes, anything else."""
 ChatGate = Callable[[ChatOperation, Address, int], Awaitable[None]]
 """`await gate(operation, connection, bytes written on it)` before each response."""
 Refuses = Callable[[ChatOperation], ChatRefusal | None]
@@ -39,11 +31,6 @@ TYPES_S = 5.0
 """How long a chat shows that the agent is typing, if no message comes before."""
 FIRST_ID = 100
 """Of the agent's own messages."""
-OPERATIONS: dict[str, ChatOperation] = {
-    "sendmessage": "send",
-    "editmessagetext": "edit",
-    "sendchataction": "typing",
-}
 
 
 class _Server(web.Server):
@@ -63,20 +50,23 @@ class ChatService:
         self,
         clock: Clock,
         time_scale: float,
+        api: ChatApi | None = None,
         *,
         asked: Callable[[ChatNews, str], None] = lambda what, text: None,
         gate: ChatGate | None = None,
         left: Callable[[Address], None] = lambda conn: None,
         refuses: Refuses = lambda operation: None,
+        again: Callable[[], None] = lambda: None,
         closes: bool = False,
     ) -> None:
-        """Polls wait for their timeout divided by `time_scale`.
+        """By default it is Telegram's; polls wait for their timeout divided by `time_scale`.
 
         `asked` is called for each message that the agent receives or sends, and with the reason for each text that is
         refused; `left` is called for each closed connection. What `refuses` returns is the response to a request.
+        `again` is called when a message comes again because its webhook was too slow.
         With `closes` each response ends its connection, so that the next request uses a new one.
         """
-        self._clock, self._scale = clock, time_scale
+        self._clock, self._scale, self._api = clock, time_scale, api or Telegram()
         self.asked, self.gate, self.left, self.refuses, self.closes = asked, gate, left, refuses, closes
         self._waiting: dict[int, str] = {}
         self._count = 0
@@ -92,7 +82,7 @@ class ChatService:
         self._behind: dict[int, int] = {}
         """By the number of a message: the id of the last one that the agent had sent when it got that message."""
         self._last_id = FIRST_ID - 1
-        self.webhook = Webhook(clock, time_scale, self._asked_in_a_response)
+        self.webhook = Webhook(clock, time_scale, self._api, self._asked_in_a_response, again)
         self._types_until_s = 0.0
 
     @property
@@ -124,7 +114,7 @@ class ChatService:
         self._count += 1
         number = self._count
         if self.webhook.url:
-            self.webhook.deliver(self.update(number, text), lambda: self.hand_over(number, text))
+            self.webhook.deliver(self._api.event(number, text), lambda: self.hand_over(number, text))
         else:
             self._waiting[number] = text
             self._news.set()
@@ -133,11 +123,7 @@ class ChatService:
     async def deliver_again(self, text: str) -> None:
         """Deliver the last message to the webhook once more, with the same id."""
         self.asked("poll", text)
-        await self.webhook.once(self.update(self._count, text))
-
-    def update(self, number: int, text: str) -> dict[str, Any]:
-        """A message in the form in which the agent gets it."""
-        return {"update_id": number, "message": message(text, id_=number)}
+        await self.webhook.once(self._api.event(self._count, text), retry=1)
 
     def hand_over(self, number: int, text: str) -> None:
         """The agent gets this message now: what it sends from here on is the answer."""
@@ -146,54 +132,55 @@ class ChatService:
         self._behind.setdefault(number, self._last_id)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        operation, reply = await self.call(request.path.rpartition("/")[2].lower(), await parameters(request))
+        operation, reply = await self.call(request.path.rpartition("/")[2].lower(), await _parameters(request))
         return await self._respond(request, operation, reply)
 
     async def _asked_in_a_response(self, params: Mapping[str, Any]) -> None:
         await self.call(str(params["method"]).lower(), params)
 
-    async def call(self, method: str, params: Mapping[str, Any]) -> tuple[ChatOperation, dict[str, Any]]:
+    async def call(self, method: str, params: Mapping[str, Any]) -> tuple[ChatOperation, ChatResponse]:
         """Do what the agent asks for, unless a fault or the service refuses it."""
-        operation = OPERATIONS.get(method, "other")
-        result: Any = AGENT if method == "getme" else True
         if method == "getupdates":
-            self.polled.set()
-            waiting = await self._news_for(params)
-            operation = "poll" if waiting else "other"
-        refusal = self.refuses(operation)
-        if operation == "other" and method.startswith("send"):
-            refusal = NOT_FOUND
-        if refusal:
+            return await self._poll(params)
+        operation = self._api.operation(method)
+        if refusal := self.refuses(operation):
             return operation, self._refused(refusal)
-        if method == "getupdates":
-            for number, text in waiting.items():
-                self.hand_over(number, text)
-            result = [self.update(number, text) for number, text in waiting.items()]
-        elif operation == "typing":
-            self._types_until_s = self._clock.now() + TYPES_S / self._scale
-        elif operation in ("send", "edit"):
+        if operation in ("send", "edit"):
             return operation, self._takes(operation, params)
-        elif method == "deletemessage":
-            self._sent.pop(sent_id(params), None)
-        return operation, {"ok": True, "result": result}
+        if operation == "typing":
+            self._types_until_s = self._clock.now() + TYPES_S / self._scale
+        if operation == "delete":
+            self._sent.pop(self._api.sent_id(params), None)
+        return operation, self._api.other(method)
 
-    def _refused(self, refusal: ChatRefusal) -> dict[str, Any]:
+    async def _poll(self, params: Mapping[str, Any]) -> tuple[ChatOperation, ChatResponse]:
+        self.polled.set()
+        waiting = await self._news_for(params)
+        operation: ChatOperation = "poll" if waiting else "other"
+        if refusal := self.refuses(operation):
+            return operation, self._refused(refusal)
+        for number, text in waiting.items():
+            self.hand_over(number, text)
+        events = [self._api.event(number, text) for number, text in waiting.items()]
+        return operation, ChatResponse({"ok": True, "result": events})
+
+    def _refused(self, refusal: ChatRefusal) -> ChatResponse:
         self.asked("refused", refusal.description)
-        return refused(refusal)
+        return self._api.refusal(refusal)
 
-    def _takes(self, operation: ChatOperation, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _takes(self, operation: ChatOperation, params: Mapping[str, Any]) -> ChatResponse:
         """Take a text, or a change of one, if the real service would."""
-        words = words_of(params)
+        words = self._api.words_of(params)
         if isinstance(words, ChatRefusal):
             return self._refused(words)
         if operation == "send":
             self._types_until_s = 0.0
             self._last_id = id_ = self._last_id + 1
             self.asked("send", words)
-        elif refusal := refused_edit(words, self._sent.get(id_ := sent_id(params))):
+        elif refusal := self._api.refused_edit(words, self._sent.get(id_ := self._api.sent_id(params))):
             return self._refused(refusal)
         self._sent[id_] = Sent(words, self._clock.now())
-        return {"ok": True, "result": message(words, AGENT, id_)}
+        return self._api.took(words, id_)
 
     async def _news_for(self, params: Mapping[str, Any]) -> dict[int, str]:
         """The messages from `offset` on; without one, wait for the next message or the timeout."""
@@ -205,10 +192,10 @@ class ChatService:
         return dict(self._waiting)
 
     async def _respond(
-        self, request: web.BaseRequest, operation: ChatOperation, reply: Mapping[str, Any]
+        self, request: web.BaseRequest, operation: ChatOperation, reply: ChatResponse
     ) -> web.StreamResponse:
-        body = json.dumps(reply).encode()
-        response = web.Response(body=body, content_type="application/json", status=reply.get("error_code", 200))
+        body = json.dumps(reply.body).encode()
+        response = web.Response(body=body, content_type="application/json", status=reply.status, headers=reply.headers)
         peer = request.transport.get_extra_info("peername")[:2] if request.transport else ("", 0)
         conn, written = self._written.setdefault(request.protocol, (peer, 0))
         if self.closes:
@@ -228,3 +215,14 @@ class ChatService:
         conn, _ = self._written.pop(handler, (None, 0))
         if conn is not None:
             self.left(conn)
+
+
+async def _parameters(request: web.BaseRequest) -> dict[str, Any]:
+    """Read parameters from the query string, a form or JSON."""
+    params: dict[str, Any] = dict(request.query)
+    if request.content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        return params | dict(await request.post())
+    with contextlib.suppress(ValueError):
+        found = json.loads(await request.text() or "{}")
+        params |= found if isinstance(found, dict) else {}
+    return params

@@ -1,66 +1,80 @@
-"""Brings messages to an agent by HTTP, as Telegram does: again and again, until it answers one with a status of 2xx.
+"""Brings messages to an agent by HTTP, as chat services do: again, until it answers one with a status of 2xx.
 
 ```
 chat service ─▶ POST /telegram {"update_id": 8, "message": {"chat": {"id": 7}, "text": "Hello"}}      agent
 chat service ◀─ 200, empty, or one request: {"method": "sendMessage", "chat_id": 7, "text": "Hi!"}
 ```
-
-https://core.telegram.org/bots/api#setwebhook
 """
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 
 from wedgehog.harness.record.clock import Clock
+from wedgehog.harness.services.chat.api import ChatApi
 
-PATIENCE_S = 60.0
-"""Without a response after this time a message is delivered again."""
-LONGEST_PAUSE_S = 8.0
+Delivered = Literal["taken", "too slow", "not taken"]
 
 
 class Webhook:
     """Delivers each message in a task of its own."""
 
-    def __init__(self, clock: Clock, time_scale: float, call: Callable[[Mapping[str, Any]], Awaitable[None]]) -> None:
-        """`call` does what the response to a message asks for. Times are divided by `time_scale`."""
-        self._clock, self._scale, self._call = clock, time_scale, call
+    def __init__(
+        self,
+        clock: Clock,
+        time_scale: float,
+        api: ChatApi,
+        call: Callable[[Mapping[str, Any]], Awaitable[None]],
+        again: Callable[[], None],
+    ) -> None:
+        """`call` does what the response to a message asks for; times are divided by `time_scale`.
+
+        `again` is called when a message comes again to an agent that was too slow to take it.
+        """
+        self._clock, self._scale, self._api, self._call, self._again = clock, time_scale, api, call, again
         self._tasks: set[asyncio.Task[None]] = set()
         self.url = ""
         """Empty: the agent polls."""
 
-    def deliver(self, update: Mapping[str, Any], begins: Callable[[], None]) -> None:
+    def deliver(self, event: Mapping[str, Any], begins: Callable[[], None]) -> None:
         """Deliver a message until the agent takes it; `begins` is called before each try."""
-        task = asyncio.create_task(self._until_taken(update, begins))
+        task = asyncio.create_task(self._until_taken(event, begins))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _until_taken(self, update: Mapping[str, Any], begins: Callable[[], None]) -> None:
-        pause_s = 1.0
+    async def _until_taken(self, event: Mapping[str, Any], begins: Callable[[], None]) -> None:
         begins()
-        while not await self.once(update):
+        delivered = await self.once(event)
+        for retry, pause_s in enumerate(self._api.pauses_s, 1):
+            if delivered == "taken":
+                return
             await self._clock.sleep(pause_s / self._scale)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
             begins()
+            if delivered == "too slow":
+                self._again()
+            delivered = await self.once(event, retry)
 
-    async def once(self, update: Mapping[str, Any]) -> bool:
-        """Deliver a message once; whether the agent took it."""
-        patience = aiohttp.ClientTimeout(total=PATIENCE_S / self._scale)
+    async def once(self, event: Mapping[str, Any], retry: int = 0) -> Delivered:
+        """Deliver a message once."""
+        patience = aiohttp.ClientTimeout(total=self._api.patience_s / self._scale)
+        body = json.dumps(event).encode()
+        headers = {"Content-Type": "application/json", **self._api.event_headers(body, retry)}
         try:
             async with (
                 aiohttp.ClientSession(timeout=patience) as client,
-                client.post(self.url, json=update) as response,
+                client.post(self.url, data=body, headers=headers) as response,
             ):
-                taken, body = response.status < 300, await response.text()
-        except (aiohttp.ClientError, OSError, TimeoutError):
-            return False
-        asks = _request_in(body) if taken else {}
-        if asks:
+                taken, text = response.status < 300, await response.text()
+        except TimeoutError:
+            return "too slow"
+        except (aiohttp.ClientError, OSError):
+            return "not taken"
+        if taken and (asks := _request_in(text)):
             await self._call(asks)
-        return taken
+        return "taken" if taken else "not taken"
 
     async def close(self) -> None:
         """End all deliveries."""

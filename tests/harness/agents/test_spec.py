@@ -325,3 +325,26 @@ def test_a_call_in_text_holds_its_argument(tmp_path: Path, calls: str, said: str
     """Else the agent would run nothing."""
     assert said in complaint(tmp_path, HEAD + f"command: [x]\ncalls_in_text: {calls}\n")
     assert loaded(tmp_path, HEAD + "command: [x]\ncalls_in_text: {shell: 'run {args}'}\n").calls_in_text
+
+
+@pytest.mark.parametrize(
+    ("chat", "said"),
+    [
+        ("{start: [x], api: slack}", "Slack brings its events to a webhook: write `webhook: /slack/events`"),
+        ("{start: [x], event: app_mention}", "only Slack has mentions: write `api: slack`"),
+        ("{start: [x], webhook: hook}", "webhook"),
+        ("{start: [x], webhook: /hook}", "no key contains {port}"),
+        (
+            '{start: [x, "{port}"]}',
+            "{port} is only for a service that we start (http: {start: …}), or a bot with a webhook",
+        ),
+        (
+            '{start: [x, "{port}"], webhook: /hook}\nhosts: {api.x.org: chat}',
+            "where its `webhook` port cannot be reached",
+        ),
+        ("{start: [x]}\nabort: SIGINT", "for an agent in a chat, 'abort' goes inside 'chat'"),
+    ],
+)
+def test_what_does_not_fit_an_agent_in_a_chat_is_said(tmp_path: Path, chat: str, said: str):
+    """Each vendor brings its messages in its own way."""
+    assert said in complaint(tmp_path, f"{HEAD}chat: {chat}\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,10 +21,12 @@ class Hook:
         self.got: list[dict[str, Any]] = []
         self.responses: list[web.Response] = []
         self.came = asyncio.Event()
+        self.slow_s = 0.0
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         self.got.append(await request.json())
         self.came.set()
+        await asyncio.sleep(self.slow_s)
         return self.responses.pop(0) if self.responses else web.Response()
 
     async def until(self, count: int) -> list[dict[str, Any]]:
@@ -62,7 +65,7 @@ async def test_a_message_comes_to_the_webhook_and_not_with_a_poll(service: Any, 
     number = service.put("Hello")
     (update,) = await hook.until(1)
     assert (update["update_id"], update["message"]["text"], service.handed) == (number, "Hello", number)
-    assert (await service.call("getupdates", {}))[1]["result"] == []
+    assert (await service.call("getupdates", {}))[1].body["result"] == []
 
 
 async def test_a_message_that_is_not_taken_comes_again_with_the_same_id(service: Any, hook: Hook):
@@ -72,6 +75,21 @@ async def test_a_message_that_is_not_taken_comes_again_with_the_same_id(service:
     await hook.until(3)
     assert hook.got[0] == hook.got[1] == hook.got[2]
     assert service.heard == [("poll", "Hello")] * 3
+
+
+async def test_one_that_is_taken_too_slowly_comes_again_and_that_is_told(service: Any, hook: Hook):
+    """At once, as Slack does; after an error it comes again without that."""
+    told: list[str] = []
+    service.webhook._again = lambda: told.append("again")
+    service.webhook._api = SimpleNamespace(pauses_s=(0.0, 0.0), patience_s=100.0, event_headers=lambda body, retry: {})
+    hook.slow_s = 1.0
+    service.put("Hello")
+    await hook.until(3)
+    assert told == ["again", "again"] and hook.got[0] == hook.got[2]
+    hook.slow_s, hook.responses = 0.0, [web.Response(status=500)]
+    service.put("And now?")
+    await hook.until(5)
+    assert told == ["again", "again"]
 
 
 async def test_one_that_was_taken_is_delivered_again_on_demand(service: Any, hook: Hook):

@@ -13,7 +13,7 @@ from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import HOST
+from wedgehog.harness.scenario.trigger import CHAT, HOST
 from wedgehog.harness.testing.faults import examples
 
 SCALE = 20
@@ -102,10 +102,13 @@ def _scenario(fault: Fault, name: str, turns: Sequence[Spot]) -> Scenario:
 
 def why_only_live(fault: Fault) -> str:
     """Why the product simulates no scenario with this fault; empty if it does."""
-    host = fault.aim.links == (HOST,)
-    given: dict[str, Any] = {"tools": "http", "env": {"URL": "{tool_url}"}} if host else {}
-    spec = AgentSpec(name="a", wire="anthropic", callable="a:b", **given)
-    line = Spot(HOST if host else "llm", {}, TEXT).line(fault, 1)
+    link = fault.aim.links[0] if fault.aim.links in ((HOST,), (CHAT,)) else "llm"
+    given: dict[str, dict[str, Any]] = {
+        HOST: {"callable": "a:b", "tools": "http", "env": {"URL": "{tool_url}"}},
+        CHAT: {"chat": {"start": ["a"]}},
+    }
+    spec = AgentSpec(name="a", wire="anthropic", **given.get(link, {"callable": "a:b"}))
+    line = Spot(link, {}, TEXT).line(fault, 1)
     scenario = Scenario.model_construct(turns=[], faults=[FaultConfig.model_construct(do=line["do"])])
     return why_not_in_virtual_time(scenario, spec)
 

@@ -1,0 +1,63 @@
+"""What a chat service of one vendor calls things: its methods, its responses, and what it refuses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from wedgehog.harness.faults.chat_fault import ChatRefusal
+
+ChatOperation = Literal["poll", "send", "edit", "delete", "typing", "other"]
+"""A poll that returns a message, a message from the agent, a change of one, its removal, a sign that it writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message of the agent as its user reads it, and when it came or was changed last."""
+
+    words: str
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ChatResponse:
+    """The response to a request of the agent."""
+
+    body: Mapping[str, Any]
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class ChatApi(Protocol):
+    """One vendor's API. Ids of the agent's messages are whole numbers here, whatever they look like there."""
+
+    patience_s: float
+    """Without a response from a webhook after this time a message is delivered again."""
+    pauses_s: tuple[float, ...]
+    """The pauses before a message is delivered again; with the last one it is given up."""
+
+    def operation(self, method: str) -> ChatOperation:
+        """What a method does, by its name in lower case."""
+
+    def words_of(self, params: Mapping[str, Any]) -> str | ChatRefusal:
+        """What the user reads of a text that is sent or changed, or the refusal of that text."""
+
+    def sent_id(self, params: Mapping[str, Any]) -> int:
+        """The id of the message that a request is about; 0 if it names none."""
+
+    def refused_edit(self, words: str, before: Sent | None) -> ChatRefusal | None:
+        """The refusal of a change to `words`; None where the message may be changed. `before`: None if it is gone."""
+
+    def took(self, words: str, id_: int) -> ChatResponse:
+        """The response to a text that was sent or changed."""
+
+    def other(self, method: str) -> ChatResponse:
+        """The response to any other method."""
+
+    def refusal(self, refusal: ChatRefusal) -> ChatResponse:
+        """The response to a request that is refused."""
+
+    def event(self, number: int, text: str) -> dict[str, Any]:
+        """A message of the user in the form in which the agent gets it."""
+
+    def event_headers(self, body: bytes, retry: int) -> dict[str, str]:
+        """Headers of the delivery of a message; `retry` counts from 0."""

@@ -1,0 +1,127 @@
+"""Slack's Events API and Web API, https://docs.slack.dev/apis/events-api and https://docs.slack.dev/apis/web-api.
+
+```
+chat service ─▶ POST /slack/events {"type": "event_callback", "event_id": "Ev8", "event": {…}}      agent
+chat service ◀─ 200 within three seconds, else it comes again, with `X-Slack-Retry-Num: 1`          agent
+agent ─▶ POST /api/chat.postMessage {"channel": "D7", "text": "Hi!"}
+agent ◀─ {"ok": true, "channel": "D7", "ts": "1700000100.000100", "message": {"text": "Hi!", …}}
+```
+
+Events are signed with the agent's key. A text that is empty or too long is refused with status 200 and `ok: false`.
+"""
+
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from wedgehog.harness.faults.chat_fault import ChatRefusal
+from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent
+
+LONGEST_TEXT = 40_000
+"""https://docs.slack.dev/reference/methods/chat.postMessage: a longer text is cut or refused."""
+CHANNEL, TEAM, APP, USER, AGENT, BOT = "D7", "T7", "A7", "U7", "U42", "B42"
+BEGIN_S = 1_700_000_000
+"""The time of the message with the id 0."""
+OPERATIONS: Final[dict[str, ChatOperation]] = {
+    "chat.postmessage": "send",
+    "chat.update": "edit",
+    "chat.delete": "delete",
+    "assistant.threads.setstatus": "typing",
+}
+ERRORS: Final = {429: "ratelimited", 503: "service_unavailable"}
+"""Its word for a status."""
+
+
+class Slack:
+    """Its methods and responses. An event comes again at once, after a minute, and after five."""
+
+    patience_s = 3.0
+    pauses_s: tuple[float, ...] = (0.0, 60.0, 300.0)
+
+    def __init__(self, secret: str, *, mention: bool = False) -> None:
+        """`secret` signs each event; with `mention` a message is in a channel and names the agent."""
+        self._secret, self._mention = secret, mention
+
+    def operation(self, method: str) -> ChatOperation:
+        """By its name."""
+        return OPERATIONS.get(method, "other")
+
+    def words_of(self, params: Mapping[str, Any]) -> str | ChatRefusal:
+        """The text, else that of its blocks."""
+        words = str(params.get("text") or "").strip() or "\n".join(_texts(params.get("blocks")))
+        if not words.strip():
+            return ChatRefusal(200, "no_text")
+        return ChatRefusal(200, "msg_too_long") if len(words) > LONGEST_TEXT else words
+
+    def sent_id(self, params: Mapping[str, Any]) -> int:
+        """Of `ts`."""
+        whole = str(params.get("ts", "")).partition(".")[0]
+        return int(whole) - BEGIN_S if whole.isdecimal() else 0
+
+    def refused_edit(self, words: str, before: Sent | None) -> ChatRefusal | None:
+        """A message that is there may be changed, also to the same words."""
+        return ChatRefusal(200, "message_not_found") if before is None else None
+
+    def took(self, words: str, id_: int) -> ChatResponse:
+        """The message, and its time, by which it is known."""
+        message = {"type": "message", "user": AGENT, "bot_id": BOT, "text": words, "ts": _ts(id_)}
+        return ChatResponse({"ok": True, "channel": CHANNEL, "ts": _ts(id_), "text": words, "message": message})
+
+    def other(self, method: str) -> ChatResponse:
+        """Who the agent is; a way to send in pieces is not known."""
+        if method.endswith("stream"):
+            return self.refusal(ChatRefusal(200, "unknown_method"))
+        names = {"url": "https://wedgehog.slack.com/", "team": "Wedgehog", "user": "wedgehog"}
+        ids = {"team_id": TEAM, "user_id": AGENT, "bot_id": BOT}
+        return ChatResponse({"ok": True, **names, **ids})
+
+    def refusal(self, refusal: ChatRefusal) -> ChatResponse:
+        """With the status of the request, and the time to wait in a header."""
+        error = refusal.description if refusal.code == 200 else ERRORS.get(refusal.code, "internal_error")
+        headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
+        return ChatResponse({"ok": False, "error": error}, refusal.code, headers)
+
+    def event(self, number: int, text: str) -> dict[str, Any]:
+        """An event callback with a direct message, or a mention in a channel."""
+        kind = {"type": "app_mention", "channel": "C7"} if self._mention else {"type": "message", "channel_type": "im"}
+        said = f"<@{AGENT}> {text}" if self._mention else text
+        event = {"channel": CHANNEL, "user": USER, "text": said, "ts": _ts(-number), "event_ts": _ts(-number), **kind}
+        return {
+            "token": "wedgehog",
+            "team_id": TEAM,
+            "api_app_id": APP,
+            "type": "event_callback",
+            "event_id": f"Ev{number:08d}",
+            "event_time": BEGIN_S - number,
+            "authorizations": [{"team_id": TEAM, "user_id": AGENT, "is_bot": True, "is_enterprise_install": False}],
+            "event": event,
+        }
+
+    def event_headers(self, body: bytes, retry: int) -> dict[str, str]:
+        """The signature, https://docs.slack.dev/authentication/verifying-requests-from-slack, and a retry's number."""
+        now = str(int(time.time()))
+        signed = hmac.new(self._secret.encode(), f"v0:{now}:".encode() + body, hashlib.sha256).hexdigest()
+        again = {"X-Slack-Retry-Num": str(retry), "X-Slack-Retry-Reason": "http_timeout"} if retry else {}
+        return {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": f"v0={signed}", **again}
+
+
+def _ts(id_: int) -> str:
+    return f"{BEGIN_S + id_}.000100"
+
+
+def _texts(blocks: Any) -> list[str]:
+    """All texts in blocks, which a form has as JSON."""
+    if isinstance(blocks, str):
+        try:
+            blocks = json.loads(blocks)
+        except ValueError:
+            return []
+    if isinstance(blocks, list):
+        return [text for it in blocks for text in _texts(it)]
+    if not isinstance(blocks, Mapping):
+        return []
+    own = [blocks["text"]] if isinstance(blocks.get("text"), str) else []
+    return own + [text for it in blocks.values() for text in _texts(it if not isinstance(it, str) else None)]

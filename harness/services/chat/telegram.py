@@ -1,0 +1,99 @@
+"""Telegram's bot API, https://core.telegram.org/bots/api.
+
+```
+agent ─▶ POST /bot<key>/getUpdates {"offset": 8, "timeout": 30}      waits for a message, or for the timeout
+agent ◀─ {"ok": true, "result": [{"update_id": 8, "message": {"chat": {"id": 7}, "text": "Hello"}}]}
+agent ─▶ POST /bot<key>/sendMessage {"chat_id": 7, "text": "Hi!"}
+```
+
+It refuses a text that is empty, too long, or has markup that it cannot read, and an edit without a change. Other ways
+to send are not found, as with an older server; any other method returns `true`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from wedgehog.harness.faults.chat_fault import ChatRefusal
+from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent
+from wedgehog.harness.services.chat.markup import MarkupError, shown
+
+LONGEST_TEXT = 4096
+"""In UTF-16, without markup."""
+CHAT_ID = 7
+AGENT: Final = {"id": 42, "is_bot": True, "first_name": "Wedgehog", "username": "wedgehog_bot"}
+USER: Final = {"id": CHAT_ID, "is_bot": False, "first_name": "Someone"}
+OPERATIONS: Final[dict[str, ChatOperation]] = {
+    "sendmessage": "send",
+    "editmessagetext": "edit",
+    "deletemessage": "delete",
+    "sendchataction": "typing",
+}
+
+
+class Telegram:
+    """Its methods and responses. A webhook gets a message for a day, with growing pauses."""
+
+    patience_s = 60.0
+    pauses_s: tuple[float, ...] = (1.0, 2.0, 4.0, *([8.0] * 10_000))
+
+    def operation(self, method: str) -> ChatOperation:
+        """By its name; a poll is known by the service."""
+        return OPERATIONS.get(method, "other")
+
+    def words_of(self, params: Mapping[str, Any]) -> str | ChatRefusal:
+        """The text without the marks of its `parse_mode`."""
+        try:
+            words = shown(str(params.get("text") or ""), str(params.get("parse_mode") or ""))
+        except MarkupError as wrong:
+            return _bad(f"can't parse entities: {wrong}")
+        if not words.strip():
+            return _bad("message text is empty")
+        return _bad("message is too long") if len(words.encode("utf-16-le")) > 2 * LONGEST_TEXT else words
+
+    def sent_id(self, params: Mapping[str, Any]) -> int:
+        """Of `message_id`."""
+        given = str(params.get("message_id", ""))
+        return int(given) if given.isdecimal() else 0
+
+    def refused_edit(self, words: str, before: Sent | None) -> ChatRefusal | None:
+        """It must change a message that is there."""
+        if before is None:
+            return _bad("message to edit not found")
+        if words == before.words:
+            return _bad(
+                "message is not modified: specified new message content and reply markup are exactly the same"
+                " as a current content and reply markup of the message"
+            )
+        return None
+
+    def took(self, words: str, id_: int) -> ChatResponse:
+        """The message."""
+        return ChatResponse({"ok": True, "result": _message(words, AGENT, id_)})
+
+    def other(self, method: str) -> ChatResponse:
+        """`true`, but for other ways to send."""
+        if method.startswith("send") and method not in OPERATIONS:
+            return self.refusal(ChatRefusal(404, "Not Found"))
+        return ChatResponse({"ok": True, "result": AGENT if method == "getme" else True})
+
+    def refusal(self, refusal: ChatRefusal) -> ChatResponse:
+        """With the status in the body too."""
+        wait = {} if refusal.retry_after is None else {"parameters": {"retry_after": refusal.retry_after}}
+        body = {"ok": False, "error_code": refusal.code, "description": refusal.description, **wait}
+        return ChatResponse(body, refusal.code)
+
+    def event(self, number: int, text: str) -> dict[str, Any]:
+        """An update."""
+        return {"update_id": number, "message": _message(text, USER, number)}
+
+    def event_headers(self, body: bytes, retry: int) -> dict[str, str]:
+        """None but the usual ones."""
+        return {}
+
+
+def _message(text: str, sender: Mapping[str, Any], id_: int) -> dict[str, Any]:
+    return {"message_id": id_, "date": 0, "chat": {"id": CHAT_ID, "type": "private"}, "from": sender, "text": text}
+
+
+def _bad(why: str) -> ChatRefusal:
+    return ChatRefusal(400, f"Bad Request: {why}")
