@@ -116,15 +116,15 @@ class Chat(SpecPart):
     """The path at which it takes its messages, on {port}; without it, the agent polls for them."""
     abort: str | None = None
     """The message by which its user stops a turn, such as `/stop`."""
-    api: Literal["telegram", "slack"] = "telegram"
+    api: Literal["telegram", "slack", "whatsapp"] = "telegram"
     """The vendor whose API the chat service speaks."""
     event: Literal["message", "app_mention"] = "message"
     """Of Slack: a direct message, or a mention in a channel."""
 
     @model_validator(mode="after")
     def _fits_its_api(self) -> Self:
-        if self.api == "slack" and self.webhook is None:
-            raise BadValueError("Slack brings its events to a webhook: write `webhook: /slack/events`", "api")
+        if self.api != "telegram" and self.webhook is None:
+            raise BadValueError(f"{self.api} brings messages to a webhook: write `webhook: /path`", "api")
         if self.api != "slack" and self.event != "message":
             raise BadValueError("only Slack has mentions: write `api: slack`", "event")
         return self

@@ -130,11 +130,11 @@ def init(
     ] = "",
     resume: Annotated[str | None, typer.Option(help="Its command line for the next message of a session.")] = None,
     kind: Annotated[
-        Literal["command", "callable", "http", "lines", "acp", "tui"] | None,
+        Literal["command", "callable", "http", "chat", "lines", "acp", "tui"] | None,
         typer.Option(
             show_default=False,
-            help="How it gets its messages: one process each, as a Python function, as a service; or as a process that "
-            "stays, by lines, by ACP, in a terminal. Default: as the project suggests, else `command`.",
+            help="How it gets its messages: one process each, as a Python function, as a service, in a chat; or as a "
+            "process that stays, by lines, by ACP, in a terminal. Default: as the project suggests, else `command`.",
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take what the project suggests.")] = False,

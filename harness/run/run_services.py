@@ -13,6 +13,7 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.usage import carries_all
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_keys import Chat
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.targets import Hit
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError
@@ -101,24 +102,20 @@ class RunServices:
             self._host = ToolHost(
                 tools, way, folder, mark, log, clock, time_scale, injector.tools, self, pipe, link=front
             )
-        self.chat = self._chat_service() if agent.chat is not None else None
+        self.chat = self._chat_service(agent.chat) if agent.chat is not None else None
         self._pages_offered: dict[str, str] = {}
         """Paths of pages that the model has asked for, each with the token of its tool call."""
         self._stack = contextlib.AsyncExitStack()
 
-    def _chat_service(self) -> "ChatService":
+    def _chat_service(self, chat: Chat) -> "ChatService":
         from wedgehog.harness.services.chat.service import ChatService
-        from wedgehog.harness.services.chat.slack import Slack
-        from wedgehog.harness.services.chat.telegram import Telegram
+        from wedgehog.harness.services.chat.vendors import api_of
 
-        spec = self._agent.chat
-        mention = spec is not None and spec.event == "app_mention"
-        slack = spec is not None and spec.api == "slack"
         faults = self._injector.tools
         return ChatService(
             self._clock,
             self._scale,
-            Slack(CANARY, mention=mention) if slack else Telegram(),
+            api_of(chat.api, CANARY, mention=chat.event == "app_mention"),
             asked=self._chat_asked,
             gate=self._chat_gate,
             left=faults.left_chat,

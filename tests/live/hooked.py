@@ -1,4 +1,4 @@
-"""A bot with a webhook: `hooked.py PORT CHAT_URL LLM_URL telegram|slack [BUG]`. Standard library only.
+"""A bot with a webhook: `hooked.py PORT CHAT_URL LLM_URL telegram|slack|whatsapp [BUG]`. Standard library only.
 
 It takes a message, answers the webhook at once, and works on the message behind that. A message whose id it knows is
 taken and left alone. Its bugs:
@@ -55,18 +55,29 @@ def work_on(text, said):
 def send(text):
     if API == "telegram":
         post(f"{CHAT}/botK/sendMessage", chat_id=7, text=text)
+    elif API == "whatsapp":
+        post(f"{CHAT}/v22.0/7/messages", messaging_product="whatsapp", to="1", type="text", text={"body": text})
     elif not (told := post(f"{CHAT}/api/chat.postMessage", channel="D7", text=text))["ok"]:
         print("not sent:", told["error"], file=sys.stderr)
 
 
 def is_signed(headers, body):
-    """Whether an event is Slack's; a bot of Telegram does not ask."""
+    """Whether the vendor sent it; a bot of Telegram does not ask."""
+    if API == "slack":
+        body = f"v0:{headers['X-Slack-Request-Timestamp']}:".encode() + body
+    signed = hmac.new(os.environ["KEY"].encode(), body, hashlib.sha256).hexdigest()
+    wanted = {"slack": ("X-Slack-Signature", "v0="), "whatsapp": ("X-Hub-Signature-256", "sha256=")}.get(API)
+    return wanted is None or headers[wanted[0]] == wanted[1] + signed
+
+
+def message_in(update):
+    """Its id and its text."""
     if API == "telegram":
-        return True
-    base = f"v0:{headers['X-Slack-Request-Timestamp']}:".encode() + body
-    return (
-        headers["X-Slack-Signature"] == "v0=" + hmac.new(os.environ["KEY"].encode(), base, hashlib.sha256).hexdigest()
-    )
+        return update["update_id"], update["message"]["text"]
+    if API == "slack":
+        return update["event_id"], update["event"]["text"]
+    (message,) = update["entry"][0]["changes"][0]["value"]["messages"]
+    return message["id"], message["text"]["body"]
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -74,9 +85,7 @@ class Hook(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        update = json.loads(body)
-        id_ = update["update_id"] if API == "telegram" else update["event_id"]
-        text = update["message" if API == "telegram" else "event"]["text"]
+        id_, text = message_in(json.loads(body))
         is_new = id_ not in self.known or BUG == "works-again"
         is_new = is_new and not (BUG == "drops" and self.busy.is_set())
         self.known.add(id_)

@@ -13,7 +13,7 @@ def spec_of(folder: Path, bug: str, api: str = "telegram") -> list[str]:
     """The option that names a spec of the bot."""
     words = ["{port}", "{chat_url}", "{llm_url}", api, *([] if bug == "sound" else [bug])]
     chat = {"api": api, "start": ["{python}", str(BOT), *words], "webhook": f"/{api}", "quiet_s": 0.5}
-    spec = {"name": bug, "wire": "anthropic", "limits": {"turn_s": 20}, "chat": chat, "env": {"KEY": "{key}"}}
+    spec = {"name": bug, "wire": "anthropic", "limits": {"turn_s": 12}, "chat": chat, "env": {"KEY": "{key}"}}
     (folder / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
     return ["--agent", f"{bug}.yaml"]
 
@@ -60,3 +60,13 @@ def test_slack_brings_an_event_again_after_three_seconds(wedgehog: Any, tmp_path
     found = told_in(tmp_path)
     assert found["slow-but-alive", "sound"][0] == found["chat-send-fails-once", "sound"][0] == "pass"
     assert "handled_once" in found["slow-but-alive", "works-first"][1]
+
+
+def test_a_notification_of_whatsapp_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: Path):
+    """Nothing but the message's id says that it is the same."""
+    agents = [word for bug in ("sound", "works-again") for word in spec_of(tmp_path, bug, "whatsapp")]
+    done = wedgehog("run", "message-comes-twice", *agents, "--network", "embedded")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = told_in(tmp_path)
+    assert found["message-comes-twice", "sound"][0] == "pass"
+    assert found["message-comes-twice", "works-again"][1] == ["handled_once"]

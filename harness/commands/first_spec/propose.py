@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from wedgehog.fake_llm.request import mapped
+from wedgehog.harness.commands.first_spec.source_bots import bot_of
 from wedgehog.harness.commands.first_spec.source_calls import calls_in_text
 from wedgehog.harness.commands.first_spec.source_names import SourceNames, Trees, module_of
 from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_program, node_route_of, package, start_of
@@ -35,7 +36,7 @@ from wedgehog.harness.commands.first_spec.source_tokens import token_env
 from wedgehog.harness.commands.first_spec.source_wire import wire_of
 from wedgehog.harness.commands.watch import source_files
 
-InitKind = Literal["command", "callable", "http", "lines", "acp", "tui"]
+InitKind = Literal["command", "callable", "http", "chat", "lines", "acp", "tui"]
 SERVICES: Final = {
     "FastAPI": "python -m uvicorn {factory}--app-dir {folder} {module}:{app} --port {{port}}",
     "Flask": "python -m flask --app {file} run --port {{port}}",
@@ -107,6 +108,8 @@ def _talks(kind: InitKind, because: Path, sources: dict[Path, str], trees: Trees
         return (screen_of(trees[because]) or {}) if because in trees else {}
     if kind == "lines":
         return lines_of(trees[because]) if because in trees else node_lines_of(sources.get(because, ""))
+    if kind == "chat":
+        return bot_of(sources.get(because, ""))
     if kind == "http":
         return (route_of(because, trees) if because in trees else {}) or node_route_of(because, sources)
     return {}
@@ -163,6 +166,7 @@ def _starts(
     project: dict[str, Any], sources: dict[Path, str], trees: Trees, folder: Path, others: dict[Path, str]
 ) -> Iterator[tuple[InitKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
+    yield from _bots(sources, trees)
     yield from _by_framework(sources, trees, folder)
     yield from _by_scripts(project, trees, folder)
     yield from _by_name(sources, trees, folder)
@@ -176,6 +180,16 @@ def _starts(
         for name in () if runs_when_imported(tree) else _answering(tree):
             yield "callable", f"{path.as_posix()}:{name}", str(path)
     yield from (("command", line, file) for line, file in scripts(others, ENTRIES))
+
+
+def _bots(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitKind, str, str]]:
+    """The one program that is a bot in a chat."""
+    found = [path for path, text in sources.items() if bot_of(text) and (path in trees or path.suffix != ".py")]
+    usual = [path for path in found if _rank(path) < len(ENTRIES)] or found
+    if len(usual) == 1:
+        path = usual[0]
+        port = "PORT={port} " if "webhook" in bot_of(sources[path]) else ""
+        yield "chat", f"{port}{'python' if path.suffix == '.py' else 'node'} {path.as_posix()}", str(path)
 
 
 def _by_framework(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:

@@ -43,6 +43,7 @@ GUESSES: Mapping[str, dict[str, object]] = {
         "error": "jsonl:error",
     },
     "acp": {},
+    "chat": {"quiet_s": 1},
     "tui": {"ready": "^> *$"},
     "http": {
         "ready": "/health",
@@ -53,6 +54,11 @@ GUESSES: Mapping[str, dict[str, object]] = {
     },
 }
 """The keys beside `start`, as a first guess."""
+PAGES: Mapping[str, str] = {"http": "docs/agents.md", "chat": "docs/chats.md"}
+"""Where its keys are explained, if that is not the page about agents that stay."""
+TO_CHAT = """\
+# It must send its messages to {chat_url}, by a variable that it reads{hosts}.
+"""
 GUESSED = """\
 # A guess: change {keys} to what the agent really has. {page}
 """
@@ -163,6 +169,8 @@ def spec_text(
     else:
         spec |= _started(file, start, resume, kind, talks, own or "{python}")
         spec["env"] = dict(tokens or {}) | _env(start, resume) | WIRES[wire][0]
+        if kind == "chat" and "webhook" not in (talks or {}):
+            spec["hosts"] = {"api.telegram.org": "chat"}
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
     note = OWN_PYTHON if own and own in body else ""
     return (
@@ -170,6 +178,7 @@ def spec_text(
         + _guessed(kind, talks)
         + note
         + body
+        + _to_chat(kind, spec)
         + HINTS
         + _servers(links or {}, spec)
         + _in_text(calls or {})
@@ -182,6 +191,12 @@ def _started(
     lines = {"start" if kind != "command" else "command": start, "resume": resume}
     given = {key: _seen_from(file, words, python) for key, line in lines.items() if (words := _split(line)[1])}
     return dict(given) if kind == "command" else {kind: {**given, **(talks or GUESSES.get(kind, {}))}}
+
+
+def _to_chat(kind: InitKind, spec: Mapping[str, Any]) -> str:
+    """How an agent in a chat finds the chat service, as a comment."""
+    instead = ", or by its fixed host (`hosts`, Linux only)" if "hosts" in spec else ""
+    return TO_CHAT.replace("{hosts}", instead) if kind == "chat" else ""
 
 
 def _servers(links: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
@@ -213,7 +228,7 @@ def _guessed(kind: InitKind, talks: Mapping[str, object] | None) -> str:
         return CALLED
     keys, page = (
         ", ".join(talks or GUESSES.get(kind, {})),
-        "docs/agents.md" if kind == "http" else "docs/agents-that-stay.md",
+        PAGES.get(kind, "docs/agents-that-stay.md"),
     )
     return GUESSED.replace("{keys}", keys).replace("{page}", page) if keys else ""
 

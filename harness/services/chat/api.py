@@ -35,8 +35,8 @@ class ChatApi(Protocol):
     pauses_s: tuple[float, ...]
     """The pauses before a message is delivered again; with the last one it is given up."""
 
-    def operation(self, method: str) -> ChatOperation:
-        """What a method does, by its name in lower case."""
+    def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
+        """What a method does, by its name in lower case, with these parameters."""
 
     def words_of(self, params: Mapping[str, Any]) -> str | ChatRefusal:
         """What the user reads of a text that is sent or changed, or the refusal of that text."""

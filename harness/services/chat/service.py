@@ -142,7 +142,7 @@ class ChatService:
         """Do what the agent asks for, unless a fault or the service refuses it."""
         if method == "getupdates":
             return await self._poll(params)
-        operation = self._api.operation(method)
+        operation = self._api.operation(method, params)
         if refusal := self.refuses(operation):
             return operation, self._refused(refusal)
         if operation in ("send", "edit"):

@@ -45,7 +45,7 @@ class Slack:
         """`secret` signs each event; with `mention` a message is in a channel and names the agent."""
         self._secret, self._mention = secret, mention
 
-    def operation(self, method: str) -> ChatOperation:
+    def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """By its name."""
         return OPERATIONS.get(method, "other")
 

@@ -36,7 +36,7 @@ class Telegram:
     patience_s = 60.0
     pauses_s: tuple[float, ...] = (1.0, 2.0, 4.0, *([8.0] * 10_000))
 
-    def operation(self, method: str) -> ChatOperation:
+    def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """By its name; a poll is known by the service."""
         return OPERATIONS.get(method, "other")
 

@@ -330,7 +330,7 @@ def test_a_call_in_text_holds_its_argument(tmp_path: Path, calls: str, said: str
 @pytest.mark.parametrize(
     ("chat", "said"),
     [
-        ("{start: [x], api: slack}", "Slack brings its events to a webhook: write `webhook: /slack/events`"),
+        ("{start: [x], api: slack}", "slack brings messages to a webhook: write `webhook: /path`"),
         ("{start: [x], event: app_mention}", "only Slack has mentions: write `api: slack`"),
         ("{start: [x], webhook: hook}", "webhook"),
         ("{start: [x], webhook: /hook}", "no key contains {port}"),

@@ -1,0 +1,23 @@
+"""A program that is a bot in a chat, by the library that it imports."""
+
+import re
+from typing import Final
+
+_TELEGRAM: Final = re.compile(
+    r"^\s*(?:from|import)\s+(?:telegram\.ext|aiogram|telebot)\b"
+    r"|(?:require\(|from\s+)['\"](?:grammy|telegraf|node-telegram-bot-api)['\"]"
+    r"|\bapi\.telegram\.org\b",
+    re.MULTILINE,
+)
+_SLACK: Final = re.compile(
+    r"^\s*(?:from|import)\s+slack_bolt\b|(?:require\(|from\s+)['\"]@slack/bolt['\"]", re.MULTILINE
+)
+_SOCKET: Final = re.compile(r"SocketMode|socketMode|appToken|app_token|SLACK_APP_TOKEN")
+"""It gets its events by a WebSocket, which the chat service does not have."""
+
+
+def bot_of(text: str) -> dict[str, object]:
+    """The keys of `chat` beside `start`; empty if the source is no such bot."""
+    if _SLACK.search(text) and not _SOCKET.search(text):
+        return {"api": "slack", "webhook": "/slack/events", "quiet_s": 1}
+    return {"quiet_s": 1} if _TELEGRAM.search(text) else {}

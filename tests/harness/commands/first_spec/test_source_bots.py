@@ -1,0 +1,40 @@
+"""Bots in a chat are known by the library that they import."""
+
+import pytest
+import yaml
+
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.commands.first_spec.source_bots import bot_of
+from wedgehog.harness.commands.first_spec.spec_text import spec_text
+
+SLACK = {"api": "slack", "webhook": "/slack/events", "quiet_s": 1}
+
+
+@pytest.mark.parametrize(
+    ("source", "talks"),
+    [
+        ("from telegram.ext import Application", {"quiet_s": 1}),
+        ("import telebot", {"quiet_s": 1}),
+        ("const TelegramBot = require('node-telegram-bot-api')", {"quiet_s": 1}),
+        ("URL = 'https://api.telegram.org/bot'", {"quiet_s": 1}),
+        ("from slack_bolt.async_app import AsyncApp", SLACK),
+        ("import { App } from '@slack/bolt'", SLACK),
+        ("import { App } from '@slack/bolt'; new App({ socketMode: true })", {}),
+        ("import telegram_notify", {}),
+        ("# like aiogram", {}),
+        ("", {}),
+    ],
+)
+def test_a_bot_is_known_by_its_library(source: str, talks: dict[str, object]):
+    """One of Slack that gets its events by a WebSocket is none that can be driven."""
+    assert bot_of(source) == talks
+
+
+@pytest.mark.parametrize(("start", "talks"), [("python bot.py", {"quiet_s": 1}), ("PORT={port} python bot.py", SLACK)])
+def test_the_spec_of_a_bot_is_valid_and_says_how_it_finds_the_chat(start: str, talks: dict[str, object]):
+    """A fixed host works for a bot that polls; where a webhook listens, there is no private network."""
+    text = spec_text("agent.yaml", "a", "anthropic", start, kind="chat", talks=talks)
+    spec = AgentSpec.model_validate(yaml.safe_load(text))
+    assert spec.chat is not None and (spec.chat.webhook is not None) is ("webhook" in talks)
+    assert ("api.telegram.org" in spec.hosts) is ("webhook" not in talks)
+    assert "{chat_url}" in text and ("by its fixed host" in text) is ("webhook" not in talks)
