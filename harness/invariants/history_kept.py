@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from wedgehog.harness.invariants.own_words import has_own_words
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
     REFUSES_THE_REQUEST,
@@ -30,9 +29,8 @@ def history_kept(history: History) -> Iterator[Verdict]:
     on accepted requests of turns that follow an answered one. The agent must have carried a turn before, in this run or
     in its control run, or its spec must promise a session: a `resume` of its own, `acp`, or `{session}` in `command` or
     `http`. Then its requests must show the messages as they are. A background call in between may have made a summary;
-    where the model gave one, the request must have words of such calls. Where each request for a summary failed, the
-    request must have something of the earlier turns, or the output a word of its own. An agent may drop earlier turns
-    after the provider refused a request for its length.
+    where the model gave one, the request must have words of such calls. An agent may drop earlier turns after the
+    provider refused a request for its length.
 
     After an error or a kill, the next turn carries something of the failed turn in which a tool's result was sent: its
     message, its result, or a reply. A model that does not know that the tool ran runs it again. Not judged where the
@@ -90,10 +88,6 @@ def _judge(history: History, turn: Turn, answered: Sequence[Turn]) -> Iterator[V
         says = f"{turn}: request {lost[0].number} carries {none}"
         made = [call.number for call in _beside(history, answered[-1], lost[0])]
         yield fail(f"{says}{f', nor the summary of request {made[-1]}' if made else ''}", requests(lost))
-    elif failed := _silent_loss(history, turn, answered, lost[0]):
-        says = f"{turn}: request {lost[0].number} carries nothing of the turns that were answered before"
-        why = f"the summary that request {failed[-1].number} asked for did not come, and nothing says so"
-        yield fail(f"{says}: {why}", requests([*failed, *lost]))
 
 
 def _of_its_message(history: History, turn: Turn) -> Iterator[Verdict]:
@@ -124,17 +118,6 @@ def _beside(history: History, since: Turn, until: Call) -> list[Call]:
     first, seen = since.stimulus.id if since.stimulus is not None else 0, until.arrived.replies_seen or ()
     calls = [call for call in history.calls if not call.main and first < call.arrived.id < until.arrived.id]
     return [call for call in calls if not call.arrived.side or call.number in seen]
-
-
-def _silent_loss(history: History, turn: Turn, answered: Sequence[Turn], later: Call) -> list[Call]:
-    """The requests for a summary, if none got words, and the conversation went on without it and without a word."""
-    beside = _beside(history, answered[-1], later)
-    asked = [call for call in beside if compacts(call)]
-    came = any(call.ended is not None and call.ended.text_delivered.strip() for call in beside)
-    unknown = later.arrived.replies_seen is None or any(_knows(later, it) for it in answered)
-    if not asked or came or unknown or has_own_words(history, [turn], [it for it in history.turns if it is not turn]):
-        return []
-    return asked
 
 
 def _gave_a_summary(call: Call) -> bool:

@@ -1,12 +1,14 @@
 """A database that fails, or a worker that dies, does not cost the conversation without a word."""
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Final
 
 from wedgehog.harness.invariants.history_kept import summarized
-from wedgehog.harness.invariants.own_words import has_own_words
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, main_calls_of, requests
+from wedgehog.harness.record.error_words import uncoloured
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
@@ -14,6 +16,9 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.harness.scenario.fault_config import AGENT
+
+_WORD: Final = re.compile(r"(?<!\w)[^\W\d_]{3,}(?!\w)")
+"""A word; no part of an id, which has digits."""
 
 
 @invariant("memory_loss_told")
@@ -105,4 +110,17 @@ def _is_told(history: History, *turns: Turn) -> bool:
     That is a word that no reply of the model, no message and no output of a turn without a failure has.
     """
     usual = [turn for turn in history.turns if turn not in turns and not _struck(history, turn)]
-    return has_own_words(history, turns, usual)
+    said = [call.ended.text_delivered for call in history.calls if call.ended is not None]
+    said += [turn.stimulus.text for turn in history.turns if turn.stimulus is not None]
+    return not _output_words(*turns) <= _output_words(*usual) | _words("\n".join(said))
+
+
+def _output_words(*turns: Turn) -> set[str]:
+    """The words that a user reads: of a service only those of its reply, since its log is for others."""
+    ends_ = [turn.end for turn in turns if turn.end is not None]
+    logs = [text for end in ends_ if end.status is None for text in (end.stdout, end.stderr)]
+    return _words("\n".join([*logs, *(text for end in ends_ for text in (end.answer, end.error))]))
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(uncoloured(text).casefold()))

@@ -48,7 +48,7 @@ def test_a_moment_that_never_comes_is_no_pass(sound: Any):
 def test_a_callable_takes_one_message_at_a_time(sound: Any):
     """Its scenario is skipped, and says so."""
     played = sound("callable", "--network=embedded", two=story(tool=1))["two"]
-    assert (played.verdict, played.says) == ("skipped", "skipped: the agent takes one call at a time (callable, chat)")
+    assert (played.verdict, played.says) == ("skipped", "skipped: the agent takes one call at a time (callable)")
 
 
 @pytest.mark.parametrize("way", ["command", "http"])

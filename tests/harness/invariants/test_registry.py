@@ -20,7 +20,7 @@ def a_registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_each_file_holds_the_invariant_of_its_name():
     """A new file needs no list, and its name is the invariant's."""
-    shared = {"background_subagents", "overload", "own_words", "registry", "scope", "sequels"}
+    shared = {"background_subagents", "overload", "registry", "scope", "sequels"}
     files = {module.name for module in pkgutil.iter_modules(invariants.__path__)} - shared
     assert files == set(known())
 
