@@ -46,7 +46,7 @@ class Work(Protocol):
     def since_s(self, words: str) -> float | None:
         """When the last open request of this turn came, or its last running command began; None: there is neither.
 
-        0, if it only waits for its chat.
+        0, the start of the run, if it only waits for its chat.
         """
 
 
@@ -104,8 +104,8 @@ class AgentContext:
     """Forks a callable's process, if it can."""
     waited_s: Callable[[float], float] = no_wait
     """How long the run has waited for a processor since a time of its clock."""
-
     work: Work = NO_WORK
+    """What it waits for."""
 
     def could_work_s(self, since_s: float) -> float:
         """How long the agent could work since then: the time that has passed, without waits for a processor."""

@@ -112,6 +112,10 @@ class Chat(SpecPart):
     """An agent that gets its messages from a chat service, and sends its answers there."""
 
     start: Argv
+    quiet_s: PositiveSeconds = 1
+    """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
+    busy: RegularExpression | None = None
+    """A message that fits says that the agent still works; it edits or deletes it later."""
     webhook: Annotated[str, Field(pattern="^/")] | None = None
     """The path at which it takes its messages, on {port}; without it, the agent polls for them."""
     abort: str | None = None
@@ -128,11 +132,6 @@ class Chat(SpecPart):
         if self.api != "slack" and self.event != "message":
             raise BadValueError("only Slack has mentions: write `api: slack`", "event")
         return self
-
-    quiet_s: PositiveSeconds = 1
-    """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
-    busy: RegularExpression | None = None
-    """A message that fits says that the agent still works; it edits or deletes it later."""
 
 
 class Timeout(SpecPart):

@@ -4,6 +4,7 @@ A parameter's type is its annotation: `float`, `int`, `bool`, `str`, `Literal`, 
 `Annotated[int, Field(ge=400, le=599)]`. Durations are annotated `Seconds` or `Positive`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING
 from typing import Annotated, Any, Literal, cast
@@ -112,3 +113,8 @@ def takes(schema: Schema) -> str:
     if "minimum" in schema and "maximum" in schema:
         return f"{noun} from {schema['minimum']:,} to {schema['maximum']:,}"
     return " ".join([noun, *(f"{word} {schema[key]:,}" for key, word in _BOUNDS.items() if key in schema)])
+
+
+def shorter_whole_s(s: float, factor: float) -> float:
+    """A time that HTTP tells in whole seconds, divided by a run's time scale and rounded up."""
+    return s if factor == 1 else math.ceil(s / factor)

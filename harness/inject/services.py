@@ -1,6 +1,6 @@
 """Faults of our own tools: results of the tool host, and bytes of the tool host, the database and the chat."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.faults.chat_fault import ChatFault, ChatRefusal
 from wedgehog.harness.faults.process_fault import ProcessFault
@@ -80,10 +80,8 @@ class ServiceFaults:
 
     async def at_chat(self, what: str, point: ConnectionPoint) -> None:
         """A chat response is held before its first byte; with the poll, faults of the next request are armed too."""
-        for state in self._run.of_turn(self._run.turn):
-            at = state.at
-            refuses = isinstance(state.planned.fault, ChatFault)
-            if not isinstance(at, AtChat) or refuses or state.healed.is_set():
+        for state, at in self._of_chat():
+            if isinstance(state.planned.fault, ChatFault):
                 continue
             if at.in_request:
                 if what == "poll" and not state.armed:
@@ -94,14 +92,18 @@ class ServiceFaults:
     def chat_refusal(self, what: str) -> ChatRefusal | None:
         """The response with which the chat service refuses this request; None: it does what it is asked for."""
         found: ChatRefusal | None = None
-        for state in self._run.of_turn(self._run.turn):
-            fault, at = state.planned.fault, state.at
-            if not isinstance(fault, ChatFault) or not isinstance(at, AtChat) or state.healed.is_set():
-                continue
-            if at.chat == what and state.meets_one_more():
+        for state, at in self._of_chat():
+            fault = state.planned.fault
+            if isinstance(fault, ChatFault) and at.chat == what and state.meets_one_more():
                 self._run.fired(state, "the chat service refused the request")
                 found = found or fault.on_request()
         return found
+
+    def _of_chat(self) -> Iterator[tuple[FaultState, AtChat]]:
+        """Faults of the turn that are aimed at a request to the chat; one that is healed by then is left out."""
+        for state in self._run.of_turn(self._run.turn):
+            if isinstance(state.at, AtChat) and not state.healed.is_set():
+                yield state, state.at
 
     @property
     def holds_chat(self) -> bool:

@@ -174,7 +174,9 @@ def _answered_beside(turn: Turn, history: History) -> TurnOutcome | None:
         if both and not own_words and answers(other, turn):
             return TurnOutcome("answered", f"the model answered it together with {other}")
         if not turn.calls and answers(other, turn) and not _words_beside(turn, other):
-            return TurnOutcome("hidden", f"it asked no model, and its user read only the answer of {other}")
+            return TurnOutcome(
+                "hidden", f"it sent no request to the model, and its user read only the answer of {other}"
+            )
     return None
 
 

@@ -44,8 +44,8 @@ class AtWork:
     def since_s(self, words: str) -> float | None:
         """When the last open request of this turn came, or its last running command began; None: there is neither.
 
-        The start of the run, if it only waits for its chat: a fault keeps a response back, or has kept the agent from
-        asking its model.
+        0, the start of the run, if it only waits for its chat: a fault keeps a response back, or has kept the agent
+        from asking its model.
         """
         work, tools = self._work_for(words), self._injector.tools
         asked = (work.asked_s[call] for call in self._injector.open_calls if call in work.asked_s)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from wedgehog.harness.services.chat.service import ChatNews, ChatService
 
 CANARY = "sk-wedgehog-canary"
+"""The key that the fake model accepts, and that signs what a chat service brings."""
 WEB = "tool:web"
 
 

@@ -168,7 +168,7 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
             "redelivery" in needs and "message_id" not in template_names(spec) and not by_webhook
         ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
-        "the agent has a webhook, and polls its chat for nothing": "chat_poll" in needs and by_webhook,
+        "the agent has a webhook, so it does not poll its chat": "chat_poll" in needs and by_webhook,
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
         "the agent has no worker: no program below its own process that it reads from asks the model twice": (
             "worker" in needs and not control.worker

@@ -228,7 +228,7 @@ class BeforeRequest(Trigger):
 
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if self.after_s is not None:
-            return f"nothing waits for `after_s` beside `phase: {self.phase}`: leave one of them out", ("at", "after_s")
+            return f"`after_s` has no effect beside `phase: {self.phase}`: leave one of them out", ("at", "after_s")
         if link == CHAT and not self.in_request and (wrong := chat_carries(fault, self.step)):
             return wrong
         if isinstance(fault, ResultFault) and fault.refuses_requests and not self.in_request:

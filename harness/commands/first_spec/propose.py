@@ -9,9 +9,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from wedgehog.fake_llm.request import mapped
+from wedgehog.harness.agents.spec_keys import AgentKind
 from wedgehog.harness.commands.first_spec.source_bots import bot_of
 from wedgehog.harness.commands.first_spec.source_calls import calls_in_text
 from wedgehog.harness.commands.first_spec.source_names import SourceNames, Trees, module_of
@@ -36,7 +37,6 @@ from wedgehog.harness.commands.first_spec.source_tokens import token_env
 from wedgehog.harness.commands.first_spec.source_wire import wire_of
 from wedgehog.harness.commands.watch import source_files
 
-InitKind = Literal["command", "callable", "http", "chat", "lines", "acp", "tui"]
 SERVICES: Final = {
     "FastAPI": "python -m uvicorn {factory}--app-dir {folder} {module}:{app} --port {{port}}",
     "Flask": "python -m flask --app {file} run --port {{port}}",
@@ -62,7 +62,7 @@ class Proposal:
 
     name: str = "my-agent"
     wire: str = "openai-chat"
-    kind: InitKind = "command"
+    kind: AgentKind = "command"
     command: str | None = None
     because: str = ""
     python: str = ""
@@ -79,7 +79,7 @@ class Proposal:
     """The keys of a spec for tool calls in text; empty if no prompt asks for them."""
 
 
-def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
+def propose(folder: Path, asked: AgentKind | None = None) -> Proposal:
     """Read the project in a folder, for an agent of this kind or of any; a file that cannot be read is left out."""
     sources = dict(_sources(folder))
     project = mapped(_pyproject(folder).get("project"))
@@ -95,14 +95,14 @@ def propose(folder: Path, asked: InitKind | None = None) -> Proposal:
     return Proposal(name, wire, kind, command, because, _python(folder), talks, next_one, links, tokens, calls)
 
 
-def _resume(kind: InitKind, command: str, because: Path, trees: Trees) -> str:
+def _resume(kind: AgentKind, command: str, because: Path, trees: Trees) -> str:
     """The command line of the next message: of a script of the project, any file may read the flag."""
     read = [trees[because]] if because in trees else trees.values()
     flags = [flag for flag in map(resume_flag, read) if flag and kind in ("command", "lines", "tui")]
     return f"{command} {flags[0]}" if flags else ""
 
 
-def _talks(kind: InitKind, because: Path, sources: dict[Path, str], trees: Trees) -> dict[str, object]:
+def _talks(kind: AgentKind, because: Path, sources: dict[Path, str], trees: Trees) -> dict[str, object]:
     """The keys beside `start` that the source shows."""
     if kind == "tui":
         return (screen_of(trees[because]) or {}) if because in trees else {}
@@ -116,8 +116,8 @@ def _talks(kind: InitKind, because: Path, sources: dict[Path, str], trees: Trees
 
 
 def _program_that_stays(
-    asked: InitKind | None, sources: dict[Path, str], trees: Trees, folder: Path
-) -> tuple[InitKind, str | None, str]:
+    asked: AgentKind | None, sources: dict[Path, str], trees: Trees, folder: Path
+) -> tuple[AgentKind, str | None, str]:
     """The one program with a usual name, for a process that stays: the user says that it is one."""
     python = (path for path in trees if _rank(path) < len(ENTRIES) and is_program(sources[path], trees[path]))
     usual = [*(("python", path) for path in python), *(("node", path) for path in _usual_in_node(sources, folder))]
@@ -164,7 +164,7 @@ def _name(project: dict[str, Any], folder: Path) -> str:
 
 def _starts(
     project: dict[str, Any], sources: dict[Path, str], trees: Trees, folder: Path, others: dict[Path, str]
-) -> Iterator[tuple[InitKind, str, str]]:
+) -> Iterator[tuple[AgentKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
     yield from _bots(sources, trees)
     yield from _by_framework(sources, trees, folder)
@@ -182,7 +182,7 @@ def _starts(
     yield from (("command", line, file) for line, file in scripts(others, ENTRIES))
 
 
-def _bots(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitKind, str, str]]:
+def _bots(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[AgentKind, str, str]]:
     """The one program that is a bot in a chat."""
     found = [path for path, text in sources.items() if bot_of(text) and (path in trees or path.suffix != ".py")]
     usual = [path for path in found if _rank(path) < len(ENTRIES)] or found
@@ -192,7 +192,7 @@ def _bots(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitKind, st
         yield "chat", f"{port}{'python' if path.suffix == '.py' else 'node'} {path.as_posix()}", str(path)
 
 
-def _by_framework(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:
+def _by_framework(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[AgentKind, str, str]]:
     """Files that serve the Agent Client Protocol, or make the app of a web framework."""
     for path, text in sources.items():
         if _ACP.search(text):
@@ -219,7 +219,7 @@ def _served(made_by: str, path: Path, app: str, factory: str = "") -> str:
     return SERVICES[made_by].format(module=module, file=path.as_posix(), app=app, folder=folder, factory=factory)
 
 
-def _by_scripts(project: dict[str, Any], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:
+def _by_scripts(project: dict[str, Any], trees: Trees, folder: Path) -> Iterator[tuple[AgentKind, str, str]]:
     """The programs that the project installs."""
     for script, named in mapped(project.get("scripts")).items():
         start, module = _installed(script, folder), str(named).partition(":")[0]
@@ -232,7 +232,7 @@ def _by_scripts(project: dict[str, Any], trees: Trees, folder: Path) -> Iterator
         yield "command", f"{start} {words}", "pyproject.toml"
 
 
-def _by_name(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[InitKind, str, str]]:
+def _by_name(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[AgentKind, str, str]]:
     """Files with a usual name, or that package.json names as programs."""
     in_node = _usual_in_node(sources, folder)
     for path, text in sources.items():
@@ -242,7 +242,7 @@ def _by_name(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[t
             yield from node_program(path.as_posix(), text)
 
 
-def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[InitKind, str, str]]:
+def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[AgentKind, str, str]]:
     """Yield how a file with a usual name is started: as a service, at a prompt, or with the message as an argument."""
     if served := on_port(text, f"python {file}"):
         yield "http", served, file
@@ -259,7 +259,7 @@ def _has_screen(text: str, tree: ast.Module) -> bool:
     return screen_of(tree) is not None and not shown_words(tree) and not reads_argv(text)
 
 
-def _by_commands(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[InitKind, str, str]]:
+def _by_commands(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[AgentKind, str, str]]:
     """The one program whose command line shows where its message goes."""
     programs = [path for path in trees if "__main__" in sources[path] and takes_arguments(sources[path])]
     found = [(path, words) for path in programs if (words := shown_words(trees[path]))]

@@ -13,7 +13,8 @@ from typing import Any
 import yaml
 
 from wedgehog.harness.agents.missing import SOURCE
-from wedgehog.harness.commands.first_spec.propose import InitKind, Proposal
+from wedgehog.harness.agents.spec_keys import AgentKind
+from wedgehog.harness.commands.first_spec.propose import Proposal
 from wedgehog.harness.record.expectation import did_you_mean
 
 WIRES: Mapping[str, tuple[dict[str, str], str]] = {
@@ -29,7 +30,7 @@ WIRES: Mapping[str, tuple[dict[str, str], str]] = {
 }
 """The environment that each provider's SDK reads, and the endpoint that it calls."""
 
-ASKS: Mapping[InitKind, str] = {
+ASKS: Mapping[AgentKind, str] = {
     "command": "Its command line, with {message} where the message goes:",
     "callable": "Its function, as file.py:function:",
     "http": "The command that starts the service, with {port}:",
@@ -91,7 +92,7 @@ CALLS = """\
 """
 
 
-def chosen(kind: InitKind | None, command: str, found: Proposal) -> tuple[InitKind, str | None]:
+def chosen(kind: AgentKind | None, command: str, found: Proposal) -> tuple[AgentKind, str | None]:
     """Return the kind of agent and the proposal for its start: the project's, unless an option gives the start."""
     return (kind or "command", None) if command else (found.kind, found.command)
 
@@ -106,7 +107,7 @@ def wrong_wire(wire: str) -> str:
     return "" if wire in WIRES else f"{wire!r} is none of {', '.join(WIRES)}{did_you_mean(wire, WIRES)}"
 
 
-def wrong_answer_to(kind: InitKind, start: str) -> str:
+def wrong_answer_to(kind: AgentKind, start: str) -> str:
     """Return the error of what starts an agent of this kind; empty if it is valid."""
     return {"command": wrong_command, "callable": wrong_function, "http": wrong_service}.get(kind, wrong_start)(start)
 
@@ -137,7 +138,7 @@ def wrong_command(command: str) -> str:
     return "" if has_message else "write {message} where the user's message goes"
 
 
-def wrong_resume(kind: InitKind, command: str) -> str:
+def wrong_resume(kind: AgentKind, command: str) -> str:
     """Return the error of the resume command line, which may be empty."""
     return wrong_answer_to(kind, command) if command.strip() else ""
 
@@ -148,7 +149,7 @@ def spec_text(
     wire: str,
     start: str,
     resume: str = "",
-    kind: InitKind = "command",
+    kind: AgentKind = "command",
     python: str = "",
     talks: Mapping[str, object] | None = None,
     links: Mapping[str, Any] | None = None,
@@ -186,14 +187,14 @@ def spec_text(
 
 
 def _started(
-    file: str, start: str, resume: str, kind: InitKind, talks: Mapping[str, object] | None, python: str
+    file: str, start: str, resume: str, kind: AgentKind, talks: Mapping[str, object] | None, python: str
 ) -> dict[str, object]:
     lines = {"start" if kind != "command" else "command": start, "resume": resume}
     given = {key: _seen_from(file, words, python) for key, line in lines.items() if (words := _split(line)[1])}
     return dict(given) if kind == "command" else {kind: {**given, **(talks or GUESSES.get(kind, {}))}}
 
 
-def _to_chat(kind: InitKind, spec: Mapping[str, Any]) -> str:
+def _to_chat(kind: AgentKind, spec: Mapping[str, Any]) -> str:
     """How an agent in a chat finds the chat service, as a comment."""
     instead = ", or by its fixed host (`hosts`, Linux only)" if "hosts" in spec else ""
     return TO_CHAT.replace("{hosts}", instead) if kind == "chat" else ""
@@ -223,7 +224,7 @@ def _env(start: str, resume: str) -> dict[str, str]:
     return _split(start)[0] | _split(resume)[0]
 
 
-def _guessed(kind: InitKind, talks: Mapping[str, object] | None) -> str:
+def _guessed(kind: AgentKind, talks: Mapping[str, object] | None) -> str:
     if kind == "callable":
         return CALLED
     keys, page = (

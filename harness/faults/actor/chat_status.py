@@ -11,7 +11,7 @@ from pydantic import Field
 
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.chat_fault import ChatFault, ChatRefusal
-from wedgehog.harness.faults.parameters import Seconds
+from wedgehog.harness.faults.parameters import Seconds, shorter_whole_s
 
 SAID: Final = {
     409: "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running",
@@ -33,7 +33,7 @@ class ChatStatus(ChatFault):
     def scaled(self, factor: float) -> Self:
         """Shorten `retry_after` to whole seconds."""
         wait = self.retry_after
-        return self if wait is None or factor == 1 else replace(self, retry_after=math.ceil(wait / factor))
+        return self if wait is None else replace(self, retry_after=shorter_whole_s(wait, factor))
 
     def on_request(self) -> ChatRefusal:
         """The status in Telegram's words."""

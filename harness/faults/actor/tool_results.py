@@ -21,7 +21,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field
 
 from wedgehog.harness.faults.base import fault
-from wedgehog.harness.faults.parameters import Seconds
+from wedgehog.harness.faults.parameters import Seconds, shorter_whole_s
 from wedgehog.harness.faults.result_fault import CallRefusal, Result, ResultFault
 
 
@@ -178,7 +178,7 @@ class CallStatus(ResultFault):
     def scaled(self, factor: float) -> Self:
         """Shorten `retry_after` to whole seconds."""
         wait = self.retry_after
-        return self if wait is None or factor == 1 else replace(self, retry_after=math.ceil(wait / factor))
+        return self if wait is None else replace(self, retry_after=shorter_whole_s(wait, factor))
 
     def on_call(self) -> CallRefusal:
         """The status, and a body that says it in words."""

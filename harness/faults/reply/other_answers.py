@@ -13,7 +13,7 @@ from pydantic import Field
 from wedgehog.fake_llm.reply import BALANCE, Answer, ErrorForm, Failure, Item, Reply, Stop, Text, ToolCall
 from wedgehog.fake_llm.usage import arguments, cut
 from wedgehog.harness.faults.base import Need, fault
-from wedgehog.harness.faults.parameters import FaultError, Seconds
+from wedgehog.harness.faults.parameters import FaultError, Seconds, shorter_whole_s
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 DATE = "date:"
@@ -162,8 +162,8 @@ class StatusReply(ReplyFault):
         """Shorten `retry_after`, in both forms, to whole seconds."""
         wait = self.retry_after
         if isinstance(wait, str):
-            return replace(self, retry_after=f"{DATE}{_shorter(_seconds_ahead(wait), factor)}")
-        return self if wait is None else replace(self, retry_after=_shorter(wait, factor))
+            return replace(self, retry_after=f"{DATE}{shorter_whole_s(_seconds_ahead(wait), factor)}")
+        return self if wait is None else replace(self, retry_after=shorter_whole_s(wait, factor))
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A failure instead of the answer."""
@@ -182,10 +182,6 @@ def _seconds_ahead(text: str) -> float:
     if not 0 <= seconds < math.inf:
         raise FaultError(f"status: retry_after must be seconds or date:SECONDS, not {text!r}")
     return seconds
-
-
-def _shorter(seconds: float, factor: float) -> int | float:
-    return seconds if factor == 1 else math.ceil(seconds / factor)
 
 
 @fault("max_tokens", family="reply")

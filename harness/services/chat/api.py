@@ -1,7 +1,8 @@
 """What a chat service of one vendor calls things: its methods, its responses, and what it refuses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any, Literal, Protocol
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
@@ -27,13 +28,19 @@ class ChatResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+def growing_pauses_s() -> Iterator[float]:
+    """Of a vendor that says no times and goes on for days."""
+    return chain((1.0, 2.0, 4.0), repeat(8.0))
+
+
 class ChatApi(Protocol):
-    """One vendor's API. Ids of the agent's messages are whole numbers here, whatever they look like there."""
+    """One vendor's API. Here an id of an agent's message is a whole number; each vendor has its own form of it."""
 
     patience_s: float
     """Without a response from a webhook after this time a message is delivered again."""
-    pauses_s: tuple[float, ...]
-    """The pauses before a message is delivered again; with the last one it is given up."""
+
+    def pauses_s(self) -> Iterator[float]:
+        """The pauses before a message is delivered again; after the last one it is given up."""
 
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """What a method does, by its name in lower case, with these parameters."""
@@ -50,8 +57,8 @@ class ChatApi(Protocol):
     def took(self, words: str, id_: int) -> ChatResponse:
         """The response to a text that was sent or changed."""
 
-    def other(self, method: str) -> ChatResponse:
-        """The response to any other method."""
+    def other(self, method: str) -> ChatResponse | ChatRefusal:
+        """The response to any other method, or its refusal."""
 
     def refusal(self, refusal: ChatRefusal) -> ChatResponse:
         """The response to a request that is refused."""

@@ -122,7 +122,7 @@ class ChatService:
 
     async def deliver_again(self, text: str) -> None:
         """Deliver the last message to the webhook once more, with the same id."""
-        self.asked("poll", text)
+        self.hand_over(self._count, text)
         await self.webhook.once(self._api.event(self._count, text), retry=1)
 
     def hand_over(self, number: int, text: str) -> None:
@@ -151,7 +151,8 @@ class ChatService:
             self._types_until_s = self._clock.now() + TYPES_S / self._scale
         if operation == "delete":
             self._sent.pop(self._api.sent_id(params), None)
-        return operation, self._api.other(method)
+        done = self._api.other(method)
+        return operation, self._refused(done) if isinstance(done, ChatRefusal) else done
 
     async def _poll(self, params: Mapping[str, Any]) -> tuple[ChatOperation, ChatResponse]:
         self.polled.set()

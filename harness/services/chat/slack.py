@@ -14,7 +14,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
@@ -39,11 +39,14 @@ class Slack:
     """Its methods and responses. An event comes again at once, after a minute, and after five."""
 
     patience_s = 3.0
-    pauses_s: tuple[float, ...] = (0.0, 60.0, 300.0)
 
     def __init__(self, secret: str, *, mention: bool = False) -> None:
         """`secret` signs each event; with `mention` a message is in a channel and names the agent."""
         self._secret, self._mention = secret, mention
+
+    def pauses_s(self) -> Iterator[float]:
+        """Three."""
+        return iter((0.0, 60.0, 300.0))
 
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """By its name."""
@@ -57,7 +60,7 @@ class Slack:
         return ChatRefusal(200, "msg_too_long") if len(words) > LONGEST_TEXT else words
 
     def sent_id(self, params: Mapping[str, Any]) -> int:
-        """Of `ts`."""
+        """The one in `ts`."""
         whole = str(params.get("ts", "")).partition(".")[0]
         return int(whole) - BEGIN_S if whole.isdecimal() else 0
 
@@ -70,10 +73,10 @@ class Slack:
         message = {"type": "message", "user": AGENT, "bot_id": BOT, "text": words, "ts": _ts(id_)}
         return ChatResponse({"ok": True, "channel": CHANNEL, "ts": _ts(id_), "text": words, "message": message})
 
-    def other(self, method: str) -> ChatResponse:
+    def other(self, method: str) -> ChatResponse | ChatRefusal:
         """Who the agent is; a way to send in pieces is not known."""
         if method.endswith("stream"):
-            return self.refusal(ChatRefusal(200, "unknown_method"))
+            return ChatRefusal(200, "unknown_method")
         names = {"url": "https://wedgehog.slack.com/", "team": "Wedgehog", "user": "wedgehog"}
         ids = {"team_id": TEAM, "user_id": AGENT, "bot_id": BOT}
         return ChatResponse({"ok": True, **names, **ids})

@@ -10,11 +10,11 @@ It refuses a text that is empty, too long, or has markup that it cannot read, an
 to send are not found, as with an older server; any other method returns `true`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent
+from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent, growing_pauses_s
 from wedgehog.harness.services.chat.markup import MarkupError, shown
 
 LONGEST_TEXT = 4096
@@ -34,7 +34,10 @@ class Telegram:
     """Its methods and responses. A webhook gets a message for a day, with growing pauses."""
 
     patience_s = 60.0
-    pauses_s: tuple[float, ...] = (1.0, 2.0, 4.0, *([8.0] * 10_000))
+
+    def pauses_s(self) -> Iterator[float]:
+        """Growing ones."""
+        return growing_pauses_s()
 
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """By its name; a poll is known by the service."""
@@ -51,7 +54,7 @@ class Telegram:
         return _bad("message is too long") if len(words.encode("utf-16-le")) > 2 * LONGEST_TEXT else words
 
     def sent_id(self, params: Mapping[str, Any]) -> int:
-        """Of `message_id`."""
+        """The one in `message_id`."""
         given = str(params.get("message_id", ""))
         return int(given) if given.isdecimal() else 0
 
@@ -70,10 +73,10 @@ class Telegram:
         """The message."""
         return ChatResponse({"ok": True, "result": _message(words, AGENT, id_)})
 
-    def other(self, method: str) -> ChatResponse:
+    def other(self, method: str) -> ChatResponse | ChatRefusal:
         """`true`, but for other ways to send."""
         if method.startswith("send") and method not in OPERATIONS:
-            return self.refusal(ChatRefusal(404, "Not Found"))
+            return ChatRefusal(404, "Not Found")
         return ChatResponse({"ok": True, "result": AGENT if method == "getme" else True})
 
     def refusal(self, refusal: ChatRefusal) -> ChatResponse:

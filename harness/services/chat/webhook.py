@@ -1,4 +1,4 @@
-"""Brings messages to an agent by HTTP, as chat services do: again, until it answers one with a status of 2xx.
+"""Delivers each message to an agent by HTTP, again and again until the agent answers with a status of 2xx.
 
 ```
 chat service ─▶ POST /telegram {"update_id": 8, "message": {"chat": {"id": 7}, "text": "Hello"}}      agent
@@ -48,7 +48,7 @@ class Webhook:
     async def _until_taken(self, event: Mapping[str, Any], begins: Callable[[], None]) -> None:
         begins()
         delivered = await self.once(event)
-        for retry, pause_s in enumerate(self._api.pauses_s, 1):
+        for retry, pause_s in enumerate(self._api.pauses_s(), 1):
             if delivered == "taken":
                 return
             await self._clock.sleep(pause_s / self._scale)

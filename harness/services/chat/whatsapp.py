@@ -12,11 +12,11 @@ Each delivery is signed with the agent's key. A message cannot be changed or del
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent
+from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent, growing_pauses_s
 
 LONGEST_TEXT = 4096
 """https://developers.facebook.com/docs/whatsapp/cloud-api/messages/text-messages"""
@@ -27,11 +27,14 @@ class WhatsApp:
     """Its methods and responses. A message comes again with growing pauses; the vendor says no times."""
 
     patience_s = 20.0
-    pauses_s: tuple[float, ...] = (1.0, 2.0, 4.0, *([8.0] * 10_000))
 
     def __init__(self, secret: str) -> None:
         """`secret` signs each delivery."""
         self._secret = secret
+
+    def pauses_s(self) -> Iterator[float]:
+        """Growing ones."""
+        return growing_pauses_s()
 
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """One method sends, and says that a message was read or that the agent writes."""

@@ -16,14 +16,18 @@ from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.services.chat.service import ChatService
 
-AGENT = """
-    import json, sys, time, urllib.request
+CLIENT = """
+    import json, sys, threading, time, urllib.request
     url, offset = sys.argv[1], 0
     def call(method, **words):
         body, kind = json.dumps(words).encode(), {"content-type": "application/json"}
         request = urllib.request.Request(f"{url}/botK/{method}", body, kind)
         with urllib.request.urlopen(request, timeout=30) as reply:
             return json.load(reply)["result"]
+"""
+AGENT = (
+    CLIENT
+    + """\
     while True:
         for update in call("getUpdates", offset=offset, timeout=30):
             offset, text = update["update_id"] + 1, update["message"]["text"]
@@ -40,6 +44,7 @@ AGENT = """
                     call("deleteMessage", chat_id=7, message_id=id_)
                 time.sleep(0.05)
 """
+)
 CHAT = {"start": ["{python}", "{here}/agent.py", "{chat_url}"], "quiet_s": 1.0}
 PATIENCE_S = 20.0
 
@@ -77,14 +82,9 @@ async def test_a_message_that_was_edited_counts_as_it_is_and_a_deleted_one_not_a
         assert (edited.answer, deleted.answer) == ("one\nthree", "whole")
 
 
-SLOW = """
-    import json, sys, time, urllib.request
-    url, offset = sys.argv[1], 0
-    def call(method, **words):
-        body, kind = json.dumps(words).encode(), {"content-type": "application/json"}
-        request = urllib.request.Request(f"{url}/botK/{method}", body, kind)
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            return json.load(reply)["result"]
+SLOW = (
+    CLIENT
+    + """\
     while True:
         for update in call("getUpdates", offset=offset, timeout=30):
             offset, first = update["update_id"] + 1, update["message"]["text"]
@@ -94,6 +94,7 @@ SLOW = """
             time.sleep(1.3)
             call("editMessageText", chat_id=7, message_id=note["message_id"], text="the answer")
 """
+)
 
 
 @pytest.mark.parametrize("note", ["…", "⏳", "Thinking", "One moment"])
@@ -150,14 +151,10 @@ async def test_an_agent_that_never_polls_is_an_error_of_its_own(talk: Any):
             pass
 
 
-STOPPABLE = """
-    import json, sys, threading, time, urllib.request
-    url, offset, stopped = sys.argv[1], 0, threading.Event()
-    def call(method, **words):
-        body, kind = json.dumps(words).encode(), {"content-type": "application/json"}
-        request = urllib.request.Request(f"{url}/botK/{method}", body, kind)
-        with urllib.request.urlopen(request, timeout=30) as reply:
-            return json.load(reply)["result"]
+STOPPABLE = (
+    CLIENT
+    + """\
+    stopped = threading.Event()
     def work(text):
         if not stopped.wait(30):
             call("sendMessage", chat_id=7, text="the answer")
@@ -172,6 +169,7 @@ STOPPABLE = """
                 stopped.clear()
                 threading.Thread(target=work, args=[text]).start()
 """
+)
 
 
 @pytest.mark.parametrize(("text", "answer"), [("Hello", "Stopped."), ("be silent", "")])

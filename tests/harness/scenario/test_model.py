@@ -395,7 +395,7 @@ def test_a_family_is_the_incidents_folder_and_its_agents_lie_there(tmp_path: Pat
             "{at: {step: 1}, do: {chat_status: 502}}",
             "chat_status is something that the chat service does: write `link: chat`",
         ),
-        ("{link: chat, at: {phase: connect, after_s: 1}, do: down}", "nothing waits for `after_s` beside `phase: conn"),
+        ("{link: chat, at: {phase: connect, after_s: 1}, do: down}", "`after_s` has no effect beside `phase: conn"),
         ("{link: chat, at: {after_s: 1}, do: {chat_status: 502}}", "`chat: poll`, `send`, `edit` or `typing` goes"),
         ("{link: chat, do: {chat_status: 502}}", "`chat: poll`, `send`, `edit` or `typing` goes with"),
         ("{link: chat, at: {chat: send, byte: 3}, do: {chat_status: 502}}", "chat_status refuses a request whole"),

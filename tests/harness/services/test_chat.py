@@ -247,6 +247,7 @@ async def test_another_way_to_send_is_not_found(rig: Rig):
     """What it sends would be lost; an agent that knows older servers sends a plain message then."""
     told = await rig.told("sendRichMessage", chat_id=7, rich_message={"markdown": "Hi"})
     assert told == {"ok": False, "error_code": 404, "description": "Not Found"}
+    assert rig.heard == [("refused", "Not Found")], "a report can say why its user got nothing"
 
 
 async def test_other_methods_are_answered_and_not_recorded(rig: Rig):

@@ -81,7 +81,9 @@ async def test_one_that_is_taken_too_slowly_comes_again_and_that_is_told(service
     """At once, as Slack does; after an error it comes again without that."""
     told: list[str] = []
     service.webhook._again = lambda: told.append("again")
-    service.webhook._api = SimpleNamespace(pauses_s=(0.0, 0.0), patience_s=100.0, event_headers=lambda body, retry: {})
+    service.webhook._api = SimpleNamespace(
+        pauses_s=lambda: iter((0.0, 0.0)), patience_s=100.0, event_headers=lambda body, retry: {}
+    )
     hook.slow_s = 1.0
     service.put("Hello")
     await hook.until(3)
