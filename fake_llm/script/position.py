@@ -135,6 +135,7 @@ class Positions:
         return CallPosition(turn, step, attempt, "", seen, turns_doubled=doubled, turns_repeated=repeated)
 
     def _side(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
+        conversation = self.sides.with_task(conversation, traces)
         if name := self.named(conversation):
             return self.sides.named(name, conversation, traces.turn)
         return self.sides.find(conversation, traces) if self.shape is not None else None

@@ -11,10 +11,10 @@ request belongs to a side conversation
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from wedgehog.fake_llm.conversation import Conversation
+from wedgehog.fake_llm.conversation import Conversation, Message
 from wedgehog.fake_llm.script.call_tokens import notes_in, prompt_mark
 from wedgehog.fake_llm.script.forks import Forks
 from wedgehog.fake_llm.script.openings import QuotedMessage, fingerprint, frames, replies_in, root_of
@@ -84,6 +84,8 @@ class SideConversations:
     """Of the main conversation."""
     _prompts: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
     """The turn of each tool call, by token, and the texts in its arguments."""
+    _tasks: dict[str, str] = field(default_factory=dict)
+    """The same texts by the call's mark, as the model wrote them."""
     _returned: set[str] = field(default_factory=set)
     """Tool calls whose result was sent."""
     _summaries: set[int] = field(default_factory=set)
@@ -107,9 +109,10 @@ class SideConversations:
     def offered(self, token: str, turn: int, args: Mapping[str, object]) -> None:
         """The model calls a tool in this turn that is no shell."""
         texts = [text.strip() for text in args.values() if isinstance(text, str)]
-        prompts = tuple(text.lower() for text in texts if len(text) >= _LEAST_PROMPT and not _NAME.fullmatch(text))
+        prompts = [text for text in texts if len(text) >= _LEAST_PROMPT and not _NAME.fullmatch(text)]
         if prompts:
-            self._prompts[token] = turn, (prompt_mark(token), *prompts)
+            self._prompts[token] = turn, (prompt_mark(token), *map(str.lower, prompts))
+            self._tasks[prompt_mark(token)] = "\n".join(prompts)
 
     def main(self, conversation: Conversation, traces: Traces, tokens: Iterable[str]) -> None:
         """A request of the main conversation came, with the results of these tool calls."""
@@ -140,20 +143,22 @@ class SideConversations:
         """A subagent's request without the parent's conversation, if it began as a copy of that."""
         return self._forks.own_part(conversation, self._marks_in, self._begun_by) if self._prompts else conversation
 
+    def with_task(self, conversation: Conversation, traces: Traces) -> Conversation:
+        """A subagent's request with its task as its first message: some agents give it in the system text only."""
+        if not (self._prompts and self.marked) or traces.asked is not None or traces.compacts:
+            return conversation
+        tasks = [self._tasks[mark] for mark in self._marks_in(conversation.system.lower())]
+        given = (Message("user", "\n".join(tasks)),) if tasks else ()
+        return replace(conversation, messages=(*given, *conversation.messages))
+
     def find(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
         """The side conversation that a request belongs to; None: to the main one, or it is another background call."""
-        opening = _opening(conversation, self._set_by_system(conversation, traces))
+        opening = _opening(conversation)
         if opening not in self._known and opening not in self._openings:
             name = self._name(conversation, traces, opening[1].lower())
             if name:
                 self._known[opening] = self._begun(name, opening[1], traces.turn)
         return self._known.get(opening)
-
-    def _set_by_system(self, conversation: Conversation, traces: Traces) -> list[str]:
-        """The marks of the calls whose prompt stands in the system text: some agents give a subagent its task there."""
-        if not (self._prompts and self.marked) or traces.asked is not None or traces.compacts:
-            return []
-        return self._marks_in(conversation.system.lower())
 
     def named(self, name: str, conversation: Conversation, turn: int) -> SideConversation | None:
         """The declared conversation of this name and opening; None if the request only tells of it."""
@@ -234,6 +239,6 @@ class SideConversations:
         return not self._summaries.isdisjoint(notes_in(self.salt, conversation.text))
 
 
-def _opening(conversation: Conversation, marks: Iterable[str] = ()) -> tuple[str, str]:
+def _opening(conversation: Conversation) -> tuple[str, str]:
     """What tells conversations apart, and the text that may hold a prompt."""
-    return fingerprint(conversation), "\n".join([root_of(conversation), *marks])
+    return fingerprint(conversation), root_of(conversation)

@@ -12,6 +12,7 @@ from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.openings import QuotedMessage, asides, lasting
 from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
+from wedgehog.fake_llm.script.when import ConversationWhen
 
 SALT, MARKER, WORDS = "wbcdf", "mkqrst1q", "Read both files, please."
 TEXT = {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}
@@ -192,6 +193,27 @@ def test_subagents_whose_task_stands_in_their_system_text_are_told_apart(positio
         ("subagent 1", 1, 1),
         ("subagent 2", 1, 1),
         ("subagent 1", 1, 2),
+    ]
+
+
+def test_a_scripted_subagent_is_found_by_a_task_in_its_system_text():
+    """A condition on its opening asks for the task, wherever the agent puts it."""
+    first = ConversationWhen(opening="/Read the first file/")
+    positions = Positions(SALT, SHAPE, lambda request: "reader" if first.holds(request) else "")
+    positions.begin(1, MARKER, WORDS)
+    positions.place(talk(MAIN))
+    for call, which in ((1, "first"), (2, "second"), (3, "first")):
+        positions.sides.offered(f"{SALT}1x1x{call}", 1, {"prompt": f"{SALT}1x1x{call}a0 Read the {which} file."})
+    positions.place(talk(MAIN, *returned(1), *returned(1, call=2), *returned(1, call=3)))
+    begin = user("Begin. Your task is in the system prompt.")
+    systems = [Message("system", f"You are an agent. {'Rules. ' * 40}Task: {SALT}1x1x{call}a0") for call in (1, 2, 3)]
+    placed = [positions.place(talk(begin, system=system)) for system in systems]
+    placed.append(positions.place(talk(begin, *returned(9), system=systems[0])))
+    assert [(str(it.side), it.step) for it in placed] == [
+        ("reader 1", 1),
+        ("subagent 1", 1),
+        ("reader 2", 1),
+        ("reader 1", 2),
     ]
 
 
