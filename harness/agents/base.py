@@ -276,8 +276,11 @@ class Session:
     def beside(self) -> "Session | None":
         """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
 
-    async def deliver_again(self, text: str) -> None:
-        """Give the running or last message once more with its id, as a front end does that got no reply in time."""
+    async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
+        """Give the running or last message once more with its id, as a front end does that got no reply in time.
+
+        With `other_event` it comes as an event of another kind, as a mention in Slack does.
+        """
         raise AgentError(f"{self._spec.path}: no front end delivers its messages")
 
     async def apart(

@@ -42,9 +42,9 @@ class ChatSession(HttpSession):
         self._busy = re.compile(spec.chat.busy) if spec.chat.busy else None
         self._base = "the agent"
 
-    async def deliver_again(self, text: str) -> None:
-        """To its webhook, with the same id."""
-        await self._chat.deliver_again(text)
+    async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
+        """To its webhook, with the same id, or as the other event of the message."""
+        await self._chat.deliver_again(text, other_event=other_event)
 
     @property
     def stops_by_hanging_up(self) -> bool:

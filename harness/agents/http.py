@@ -147,7 +147,7 @@ class HttpSession(Session):
         twin._turn, twin._alone = None, False
         return twin
 
-    async def deliver_again(self, text: str) -> None:
+    async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
         """One more request. Its reply is for the front end, and no part of the turn."""
         with suppress(aiohttp.ClientError, OSError):
             await self._ask(self._http, text, _NO_TIMEOUT)

@@ -23,6 +23,7 @@ from wedgehog.harness.agents.spec_part import (
 from wedgehog.harness.agents.templates import names_in
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.mistake import BadValueError
+from wedgehog.harness.services.chat.slack import ChatEvent
 
 AgentKind = Literal["command", "callable", "http", "chat", "lines", "acp", "tui"]
 AGENT_KINDS: tuple[AgentKind, ...] = get_args(AgentKind)
@@ -122,8 +123,8 @@ class Chat(SpecPart):
     """The message by which its user stops a turn, such as `/stop`."""
     api: Literal["telegram", "slack", "whatsapp"] = "telegram"
     """The vendor whose API the chat service speaks."""
-    event: Literal["message", "app_mention"] = "message"
-    """Of Slack: a direct message, or a mention in a channel."""
+    event: ChatEvent = "message"
+    """Of Slack: a direct message, a mention in a channel, or one whose app has subscribed to messages there too."""
 
     @model_validator(mode="after")
     def _fits_its_api(self) -> Self:

@@ -30,6 +30,7 @@ Need = Literal[
     "wake_up",
     "second_message",
     "redelivery",
+    "two_events",
     "sessions",
     "chat",
     "chat_poll",

@@ -15,23 +15,27 @@ def handled_once(history: History) -> Iterator[Verdict]:
     """A message that is delivered again, with the same id, causes no further step, no further answer and no command.
 
     Webhooks, queues and front ends deliver a message again if no reply came in time: an agent that takes it for a new
-    one files two tickets and pays twice. Judged where the spec sends `{message_id}`, or a chat has a webhook. The
-    second request may wait for the same answer, be accepted or be refused. Not judged where a fault struck the turn,
-    or the agent hung up on a request, or asks for each step twice.
+    one files two tickets and pays twice. Slack brings a mention as two events, with two ids and one `ts`: only one of
+    them may be worked on. Judged where the spec sends `{message_id}`, or a chat has a webhook. The second request may
+    wait for the same answer, be accepted or be refused. Not judged where a fault struck the turn, or the agent hung up
+    on a request, or asks for each step twice.
 
-    Fix: Store the ids of messages before you work on them, and accept one that is known without doing anything.
+    Fix: Store the ids of messages before you work on them, and accept one that is known without doing anything. In
+    Slack a message is known by its channel and `ts`, not by `event_id`.
     """
+    came_twice = {it.turn for it in history.of(DeliveredAgain)}
     for again in history.of(DeliveredAgain):
         turn = next((it for it in history.turns if it.number == again.turn), None)
         if turn is None or not main_calls_of(turn):
             continue
         if any(not call.ok for call in main_calls_of(turn)):
             yield nothing(f"{turn}: a request of it has failed, and may be sent again")
-        elif any(_asks_twice(it) for it in history.turns if it is not turn):
+        elif any(_asks_twice(it) for it in history.turns if it.number not in came_twice):
             yield nothing(f"{turn}: the agent asks for a step twice in other turns too")
         elif twice := _done_again(turn, again):
             step = f"step {twice.arrived.step}"
-            says = f"{turn} was delivered again with the same id, and request {twice.number} did its {step} again"
+            how = "came as two events" if again.other_event else "was delivered again with the same id"
+            says = f"{turn} {how}, and request {twice.number} did its {step} again"
             yield fail(says, (again, *requests([_first_of(turn, twice), twice])))
         else:
             yield passed(because=f"{turn} was delivered twice, and each step was asked for once")

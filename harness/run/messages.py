@@ -52,6 +52,8 @@ class UserMessage:
     """The model that its user chooses before it; None: the one that was chosen last."""
     again_s: float | None = None
     """Real seconds after which its front end delivers it again."""
+    as_other_event: bool = False
+    """It comes then as an event of another kind."""
 
     @property
     def words(self) -> str:
@@ -100,6 +102,7 @@ class RunMessages:
             self.scenario.opens(number),
             turn.chosen_model,
             None if turn.again_s is None else turn.again_s / self.time_scale,
+            turn.again_as == "other_event",
         )
 
     def recovery(self, number: int, session: str) -> UserMessage:

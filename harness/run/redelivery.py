@@ -39,8 +39,8 @@ async def delivered_again(
 
 async def _deliver(session: Session, history: History, clock: Clock, message: UserMessage, after_s: float) -> None:
     await clock.sleep(after_s)
-    history.add_unless_sealed(DeliveredAgain(turn=message.number))
-    await session.deliver_again(message.words)
+    history.add_unless_sealed(DeliveredAgain(turn=message.number, other_event=message.as_other_event))
+    await session.deliver_again(message.words, other_event=message.as_other_event)
 
 
 async def _until_quiet(clock: Clock, busy: Callable[[], bool]) -> None:

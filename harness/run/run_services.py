@@ -116,7 +116,7 @@ class RunServices:
         return ChatService(
             self._clock,
             self._scale,
-            api_of(chat.api, CANARY, mention=chat.event == "app_mention"),
+            api_of(chat.api, CANARY, chat.event),
             asked=self._chat_asked,
             gate=self._chat_gate,
             left=faults.left_chat,

@@ -167,6 +167,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
             "redelivery" in needs and "message_id" not in template_names(spec) and not by_webhook
         ),
+        "only Slack brings a mention as two events, to an app that has subscribed to both (chat: event: both)": (
+            "two_events" in needs and (spec.chat is None or spec.chat.event != "both")
+        ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent has a webhook, so it does not poll its chat": "chat_poll" in needs and by_webhook,
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,

@@ -46,6 +46,8 @@ class TurnConfig(ConfigModel):
     """The user waits so long before the message, after the turn before it has ended."""
     again_s: Annotated[float, Field(gt=0)] | None = None
     """So long after the message its front end delivers it again, with the same id."""
+    again_as: Literal["same_event", "other_event"] = "same_event"
+    """With `other_event` it comes again as an event of another kind, as a mention in Slack does."""
     permission: Permission = "allow"
     """What the user answers to a request for permission to run a tool; `deny_once` denies only the first one."""
     chosen_model: ChosenModel | None = None

@@ -4,6 +4,8 @@ It takes a message, answers the webhook at once, and works on the message behind
 taken and left alone. Its bugs:
 
 - `works-again`: takes each message for a new one
+- `both-events`: knows the events of Slack by their ids, and not by their messages
+- `mentions-only`: no bug; it leaves events alone that are no mentions, and knows no message
 - `drops`: forgets a message that comes while it works
 - `works-first`: answers the webhook when it has answered its user, and takes each message for a new one
 """
@@ -75,9 +77,15 @@ def message_in(update):
     if API == "telegram":
         return update["update_id"], update["message"]["text"]
     if API == "slack":
-        return update["event_id"], update["event"]["text"]
+        event = update["event"]
+        return update["event_id"] if BUG == "both-events" else event["ts"], event["text"]
     (message,) = update["entry"][0]["changes"][0]["value"]["messages"]
     return message["id"], message["text"]["body"]
+
+
+def is_left_alone(update):
+    """Whether it does not read events of this kind."""
+    return BUG == "mentions-only" and update["event"]["type"] != "app_mention"
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -85,10 +93,13 @@ class Hook(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        id_, text = message_in(json.loads(body))
+        update = json.loads(body)
+        id_, text = message_in(update)
         is_new = id_ not in self.known or BUG == "works-again"
         is_new = is_new and not (BUG == "drops" and self.busy.is_set())
-        self.known.add(id_)
+        is_new = is_new and not is_left_alone(update)
+        if not is_left_alone(update):
+            self.known.add(id_)
         if not is_signed(self.headers, body):
             print("an event is not signed", file=sys.stderr)
         elif BUG == "works-first":

@@ -9,10 +9,10 @@ import yaml
 BOT = Path(__file__).with_name("hooked.py")
 
 
-def spec_of(folder: Path, bug: str, api: str = "telegram") -> list[str]:
+def spec_of(folder: Path, bug: str, api: str = "telegram", **more: str) -> list[str]:
     """The option that names a spec of the bot."""
     words = ["{port}", "{chat_url}", "{llm_url}", api, *([] if bug == "sound" else [bug])]
-    chat = {"api": api, "start": ["{python}", str(BOT), *words], "webhook": f"/{api}", "quiet_s": 0.5}
+    chat = {"api": api, "start": ["{python}", str(BOT), *words], "webhook": f"/{api}", "quiet_s": 0.5, **more}
     spec = {"name": bug, "wire": "anthropic", "limits": {"turn_s": 12}, "chat": chat, "env": {"KEY": "{key}"}}
     (folder / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
     return ["--agent", f"{bug}.yaml"]
@@ -60,6 +60,22 @@ def test_slack_brings_an_event_again_after_three_seconds(wedgehog: Any, tmp_path
     found = told_in(tmp_path)
     assert found["slow-but-alive", "sound"][0] == found["chat-send-fails-once", "sound"][0] == "pass"
     assert "handled_once" in found["slow-but-alive", "works-first"][1]
+
+
+def test_a_mention_that_comes_as_two_events_is_answered_once(wedgehog: Any, tmp_path: Path):
+    """A bot may read both events and know the message, or read mentions only; its event's id alone is new."""
+    agents = [
+        word
+        for bug in ("sound", "mentions-only", "both-events")
+        for word in spec_of(tmp_path, bug, "slack", event="both")
+    ]
+    story = "chat-mention-comes-as-two-events"
+    done = wedgehog("run", story, *agents, *spec_of(tmp_path, "drops", "slack"), "--network", "embedded")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = told_in(tmp_path)
+    assert {found[story, bug][0] for bug in ("sound", "mentions-only")} == {"pass"}
+    assert "handled_once" in found[story, "both-events"][1]
+    assert "chat: event: both" in found[story, "drops"][2], "its app gets one event for a message"
 
 
 def test_a_notification_of_whatsapp_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: Path):

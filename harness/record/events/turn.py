@@ -84,6 +84,8 @@ class DeliveredAgain(Event):
     """The front end delivered the message of this turn a second time, with the same id."""
 
     turn: int
+    other_event: bool = False
+    """It came as an event of another kind, with an id of its own."""
 
 
 class AbortSent(Event):

@@ -63,8 +63,8 @@ class ChatApi(Protocol):
     def refusal(self, refusal: ChatRefusal) -> ChatResponse:
         """The response to a request that is refused."""
 
-    def event(self, number: int, text: str) -> dict[str, Any]:
-        """A message of the user in the form in which the agent gets it."""
+    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
+        """A message of the user in the form in which the agent gets it; with `other` as its second event."""
 
     def event_headers(self, body: bytes, retry: int) -> dict[str, str]:
         """Headers of the delivery of a message; `retry` counts from 0."""

@@ -120,10 +120,11 @@ class ChatService:
             self._news.set()
         return number
 
-    async def deliver_again(self, text: str) -> None:
-        """Deliver the last message to the webhook once more, with the same id."""
+    async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
+        """Deliver the last message to the webhook once more, with the same id, or as its other event."""
         self.hand_over(self._count, text)
-        await self.webhook.once(self._api.event(self._count, text), retry=1)
+        event = self._api.event(self._count, text, other=other_event)
+        await self.webhook.once(event, retry=0 if other_event else 1)
 
     def hand_over(self, number: int, text: str) -> None:
         """The agent gets this message now: what it sends from here on is the answer."""

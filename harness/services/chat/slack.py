@@ -8,6 +8,8 @@ agent ◀─ {"ok": true, "channel": "D7", "ts": "1700000100.000100", "message":
 ```
 
 Events are signed with the agent's key. A text that is empty or too long is refused with status 200 and `ok: false`.
+An app that has subscribed to `app_mention` and to `message.channels` gets two events for a mention, with two ids and
+one `ts`.
 """
 
 import hashlib
@@ -15,7 +17,7 @@ import hmac
 import json
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent
@@ -23,6 +25,10 @@ from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent
 LONGEST_TEXT = 40_000
 """https://docs.slack.dev/reference/methods/chat.postMessage: a longer text is cut or refused."""
 CHANNEL, TEAM, APP, USER, AGENT, BOT = "D7", "T7", "A7", "U7", "U42", "B42"
+CHANNELS: Final = {False: CHANNEL, True: "C7"}
+"""Where its user writes: in a direct message, or in a channel."""
+ChatEvent = Literal["message", "app_mention", "both"]
+"""What the app has subscribed to: direct messages, mentions in a channel, or these and all messages there."""
 BEGIN_S = 1_700_000_000
 """The time of the message with the id 0."""
 OPERATIONS: Final[dict[str, ChatOperation]] = {
@@ -40,9 +46,9 @@ class Slack:
 
     patience_s = 3.0
 
-    def __init__(self, secret: str, *, mention: bool = False) -> None:
-        """`secret` signs each event; with `mention` a message is in a channel and names the agent."""
-        self._secret, self._mention = secret, mention
+    def __init__(self, secret: str, subscribed: ChatEvent = "message") -> None:
+        """`secret` signs each event."""
+        self._secret, self._subscribed = secret, subscribed
 
     def pauses_s(self) -> Iterator[float]:
         """Three."""
@@ -87,18 +93,24 @@ class Slack:
         headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
         return ChatResponse({"ok": False, "error": error}, refusal.code, headers)
 
-    def event(self, number: int, text: str) -> dict[str, Any]:
-        """An event callback with a direct message, or a mention in a channel."""
-        kind = {"type": "app_mention", "channel": "C7"} if self._mention else {"type": "message", "channel_type": "im"}
-        said = f"<@{AGENT}> {text}" if self._mention else text
-        event = {"channel": CHANNEL, "user": USER, "text": said, "ts": _ts(-number), "event_ts": _ts(-number), **kind}
+    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
+        """An event callback with a direct message, or a mention in a channel, which is a message there too."""
+        mention = self._subscribed != "message"
+        kind = {"type": "app_mention"} if mention else {"type": "message", "channel_type": "im"}
+        if other:
+            kind = {"type": "message", "channel_type": "channel"}
+        said = f"<@{AGENT}> {text}" if mention else text
+        places = {"channel": CHANNELS[mention], "ts": _ts(number), "event_ts": _ts(number)}
+        if self._subscribed == "both" and number > 1:
+            places["thread_ts"] = _ts(1)
+        event = {"client_msg_id": f"m{number}", "team": TEAM, "user": USER, "text": said, **places, **kind}
         return {
             "token": "wedgehog",
             "team_id": TEAM,
             "api_app_id": APP,
             "type": "event_callback",
-            "event_id": f"Ev{number:08d}",
-            "event_time": BEGIN_S - number,
+            "event_id": f"Ev{number:08d}{'M' if other else ''}",
+            "event_time": BEGIN_S + number,
             "authorizations": [{"team_id": TEAM, "user_id": AGENT, "is_bot": True, "is_enterprise_install": False}],
             "event": event,
         }

@@ -85,7 +85,7 @@ class Telegram:
         body = {"ok": False, "error_code": refusal.code, "description": refusal.description, **wait}
         return ChatResponse(body, refusal.code)
 
-    def event(self, number: int, text: str) -> dict[str, Any]:
+    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
         """An update."""
         return {"update_id": number, "message": _message(text, USER, number)}
 

@@ -1,13 +1,13 @@
 """The vendor of a chat service by its name in a spec."""
 
 from wedgehog.harness.services.chat.api import ChatApi
-from wedgehog.harness.services.chat.slack import Slack
+from wedgehog.harness.services.chat.slack import ChatEvent, Slack
 from wedgehog.harness.services.chat.telegram import Telegram
 from wedgehog.harness.services.chat.whatsapp import WhatsApp
 
 
-def api_of(vendor: str, key: str, *, mention: bool = False) -> ChatApi:
-    """What the service calls things; `key` signs what comes to a webhook. `mention` is Slack's."""
+def api_of(vendor: str, key: str, event: ChatEvent = "message") -> ChatApi:
+    """What the service calls things; `key` signs what comes to a webhook. `event` is Slack's."""
     if vendor == "slack":
-        return Slack(key, mention=mention)
+        return Slack(key, event)
     return WhatsApp(key) if vendor == "whatsapp" else Telegram()

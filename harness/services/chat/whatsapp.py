@@ -78,7 +78,7 @@ class WhatsApp:
         error = {"message": refusal.description, "type": "OAuthException", "code": code, "fbtrace_id": "A7"}
         return ChatResponse({"error": error}, refusal.code)
 
-    def event(self, number: int, text: str) -> dict[str, Any]:
+    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
         """A notification with one message."""
         said = {
             "from": USER,

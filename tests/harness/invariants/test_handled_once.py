@@ -63,3 +63,16 @@ def test_a_message_that_was_delivered_once_is_not_judged():
     for _ in range(2):
         tell.reply(tell.ask(1), f"Done {tell.nonce}")
     assert _status(tell) == "nothing"
+
+
+def test_a_mention_that_came_as_two_events_is_red_in_each_turn_where_both_are_worked_on():
+    """Other turns that came twice do not say that the agent asks for each step twice."""
+    tell = HistoryBuilder()
+    for _ in range(2):
+        turn = tell.message()
+        tell.reply(tell.ask(1), f"Done {tell.nonce}")
+        tell.add(DeliveredAgain(turn=turn, other_event=True))
+        tell.reply(tell.ask(1), f"Done {tell.nonce}")
+        tell.end()
+    verdict = check("handled_once", tell.seal())
+    assert verdict.status == "fail" and "came as two events" in verdict.says

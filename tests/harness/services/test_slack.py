@@ -103,5 +103,17 @@ def test_an_event_is_signed_and_a_retry_says_its_number():
 
 def test_a_mention_is_in_a_channel_and_names_the_agent():
     """Such an agent reads no direct messages."""
-    event = Slack(SECRET, mention=True).event(1, "Hello")["event"]
+    event = Slack(SECRET, "app_mention").event(2, "Hello")["event"]
     assert (event["type"], event["channel"], event["text"]) == ("app_mention", "C7", "<@U42> Hello")
+    assert "thread_ts" not in event
+
+
+def test_a_mention_may_come_as_two_events_for_one_message():
+    """The ids of the events differ, and all that names the message is the same; later ones are in its thread."""
+    slack = Slack(SECRET, "both")
+    first, second = slack.event(2, "Hello"), slack.event(2, "Hello", other=True)
+    assert first["event_id"] != second["event_id"]
+    kinds = [first["event"].pop("type"), second["event"].pop("type"), second["event"].pop("channel_type")]
+    assert kinds == ["app_mention", "message", "channel"]
+    assert first["event"] == second["event"]
+    assert first["event"]["thread_ts"] == slack.event(1, "Hi")["event"]["ts"]
