@@ -49,6 +49,12 @@ class Work(Protocol):
         0, the start of the run, if it only waits for its chat.
         """
 
+    def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
+        """When the last reply of this turn ended, if it was no answer and the agent has said no word of it since.
+
+        It may try again, send the result of a tool, or tell an error. `shown` is its last message, of the time `at_s`.
+        """
+
 
 class _NoWork:
     """Of a run that does not know."""
@@ -57,6 +63,9 @@ class _NoWork:
         return True
 
     def since_s(self, words: str) -> float | None:
+        return None
+
+    def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
         return None
 
 

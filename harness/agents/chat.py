@@ -28,7 +28,7 @@ LATER_S = 5.0
 time scale."""
 LONGEST_DRAFT_S = 30.0
 """So long after the last message an older request or command keeps the turn open: the agent may have given it up, and
-not closed it. Divided by the time scale."""
+not closed it. So long, too, does a reply that was no answer, until the agent says more. Divided by the time scale."""
 
 
 class ChatSession(HttpSession):
@@ -105,8 +105,12 @@ class ChatSession(HttpSession):
         for_s = self._place.clock.now() - _last_s(sent)
         if self._is_note(sent[-1].words if sent else "") or (self._chat.types and for_s < TYPES_ON_S):
             return True
-        since_s = self._place.work.since_s(text)
-        return since_s is not None and (since_s > _last_s(sent) or for_s < LONGEST_DRAFT_S / self._place.time_scale)
+        work, longest_s = self._place.work, LONGEST_DRAFT_S / self._place.time_scale
+        since_s = work.since_s(text)
+        if since_s is not None:
+            return since_s > _last_s(sent) or for_s < longest_s
+        left_off_s = work.left_off_s(text, sent[-1].words if sent else "", _last_s(sent))
+        return left_off_s is not None and self._place.clock.now() - max(left_off_s, _last_s(sent)) < longest_s
 
     def _is_note(self, words: str) -> bool:
         """Whether a message only says that it works, as its user reads it."""

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wedgehog.harness.inject.injector import Injector
+from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.base import Event
-from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import StimulusGiven
@@ -24,6 +25,10 @@ class _TurnWork:
     """When each command began that has not ended, by its token; none in the background."""
     harmed: bool = False
     """Whether a fault on the chat has fired."""
+    left_off_s: float | None = None
+    """When the last reply ended, if it was no answer."""
+    beginnings: list[str] = field(default_factory=list)
+    """What the replies said that were no answer."""
 
 
 class AtWork:
@@ -52,6 +57,17 @@ class AtWork:
         waits = (work.harmed and not work.asked_s) or tools.holds_chat
         return max((*asked, *work.running_s.values()), default=0.0 if waits else None)
 
+    def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
+        """When the last reply ended, if it was no answer and the agent has said no word of it since.
+
+        `shown` is its last message, of the time `at_s`. An agent that shows a growing reply may show some of it only
+        after it has broken off.
+        """
+        work = self._work_for(words)
+        if work.left_off_s is None or at_s <= work.left_off_s:
+            return work.left_off_s
+        return work.left_off_s if any(plain(shown) in it for it in work.beginnings) else None
+
     def _work_for(self, words: str) -> _TurnWork:
         self._look()
         events = self._history.events
@@ -65,6 +81,8 @@ class AtWork:
             self._turns[event.marker] = event.turn
         elif isinstance(event, RequestArrived) and not event.background:
             self._work[event.turn].asked_s[event.call] = event.at_s
+        elif isinstance(event, ReplyEnded | RequestRefused):
+            self._take_end(event)
         elif isinstance(event, FaultFired) and event.link == CHAT:
             self._work[event.turn].harmed = True
         elif isinstance(event, BeaconSeen):
@@ -73,3 +91,18 @@ class AtWork:
                 running_s.pop(event.token, None)
             elif not event.background:
                 running_s[event.token] = event.at_s
+
+    def _take_end(self, event: ReplyEnded | RequestRefused) -> None:
+        work = next((it for it in self._work.values() if event.call in it.asked_s), None)
+        if work is None:
+            return
+        said = plain(event.text_delivered) if isinstance(event, ReplyEnded) else ""
+        answers = isinstance(event, ReplyEnded) and said and not _breaks_off(event)
+        work.left_off_s = None if answers else event.at_s
+        if said and not answers:
+            work.beginnings.append(said)
+
+
+def _breaks_off(reply: ReplyEnded) -> bool:
+    """Whether a reply with words is no answer, so that the agent has more to do."""
+    return reply.how != "complete" or reply.stop != "end" or (reply.damaged and not reply.says_all)

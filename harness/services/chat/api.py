@@ -1,5 +1,6 @@
 """What a chat service of one vendor calls things: its methods, its responses, and what it refuses."""
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, repeat
@@ -26,6 +27,26 @@ class ChatResponse:
     body: Mapping[str, Any]
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Moments:
+    """When each message of a chat was written, in microseconds: no two are equal, and a later one has a later time.
+
+    Bots leave out messages that are old, or older than the last one that they have read.
+    """
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, int] = {}
+
+    def of(self, id_: int) -> int:
+        """The moment of this message; of a new one, now."""
+        if id_ not in self._by_id:
+            self._by_id[id_] = max(time.time_ns() // 1000, max(self._by_id.values(), default=0) + 1)
+        return self._by_id[id_]
+
+    def id_at(self, moment: int) -> int:
+        """The message of this moment; 0 if there is none."""
+        return next((id_ for id_, it in self._by_id.items() if it == moment), 0)
 
 
 def growing_pauses_s() -> Iterator[float]:

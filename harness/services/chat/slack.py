@@ -4,7 +4,7 @@
 chat service ─▶ POST /slack/events {"type": "event_callback", "event_id": "Ev8", "event": {…}}      agent
 chat service ◀─ 200 within three seconds, else it comes again, with `X-Slack-Retry-Num: 1`          agent
 agent ─▶ POST /api/chat.postMessage {"channel": "D7", "text": "Hi!"}
-agent ◀─ {"ok": true, "channel": "D7", "ts": "1700000100.000100", "message": {"text": "Hi!", …}}
+agent ◀─ {"ok": true, "channel": "D7", "ts": "1796000000.000100", "message": {"text": "Hi!", …}}
 ```
 
 Events are signed with the agent's key. A text that is empty or too long is refused with status 200 and `ok: false`.
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent
+from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Moments, Sent
 
 LONGEST_TEXT = 40_000
 """https://docs.slack.dev/reference/methods/chat.postMessage: a longer text is cut or refused."""
@@ -29,8 +29,6 @@ CHANNELS: Final = {False: CHANNEL, True: "C7"}
 """Where its user writes: in a direct message, or in a channel."""
 ChatEvent = Literal["message", "app_mention", "both"]
 """What the app has subscribed to: direct messages, mentions in a channel, or these and all messages there."""
-BEGIN_S = 1_700_000_000
-"""The time of the message with the id 0."""
 OPERATIONS: Final[dict[str, ChatOperation]] = {
     "chat.postmessage": "send",
     "chat.update": "edit",
@@ -48,7 +46,7 @@ class Slack:
 
     def __init__(self, secret: str, subscribed: ChatEvent = "message") -> None:
         """`secret` signs each event."""
-        self._secret, self._subscribed = secret, subscribed
+        self._secret, self._subscribed, self._moments = secret, subscribed, Moments()
 
     def pauses_s(self) -> Iterator[float]:
         """Three."""
@@ -67,8 +65,8 @@ class Slack:
 
     def sent_id(self, params: Mapping[str, Any]) -> int:
         """The one in `ts`."""
-        whole = str(params.get("ts", "")).partition(".")[0]
-        return int(whole) - BEGIN_S if whole.isdecimal() else 0
+        moment = str(params.get("ts", "")).replace(".", "", 1)
+        return self._moments.id_at(int(moment)) if moment.isdecimal() else 0
 
     def refused_edit(self, words: str, before: Sent | None) -> ChatRefusal | None:
         """A message that is there may be changed, also to the same words."""
@@ -76,8 +74,8 @@ class Slack:
 
     def took(self, words: str, id_: int) -> ChatResponse:
         """The message, and its time, by which it is known."""
-        message = {"type": "message", "user": AGENT, "bot_id": BOT, "text": words, "ts": _ts(id_)}
-        return ChatResponse({"ok": True, "channel": CHANNEL, "ts": _ts(id_), "text": words, "message": message})
+        message = {"type": "message", "user": AGENT, "bot_id": BOT, "text": words, "ts": self._ts(id_)}
+        return ChatResponse({"ok": True, "channel": CHANNEL, "ts": self._ts(id_), "text": words, "message": message})
 
     def other(self, method: str) -> ChatResponse | ChatRefusal:
         """Who the agent is; a way to send in pieces is not known."""
@@ -99,10 +97,10 @@ class Slack:
         kind = {"type": "app_mention"} if mention else {"type": "message", "channel_type": "im"}
         if other:
             kind = {"type": "message", "channel_type": "channel"}
-        said = f"<@{AGENT}> {text}" if mention else text
-        places = {"channel": CHANNELS[mention], "ts": _ts(number), "event_ts": _ts(number)}
+        said, ts = f"<@{AGENT}> {text}" if mention else text, self._ts(-number)
+        places = {"channel": CHANNELS[mention], "ts": ts, "event_ts": ts}
         if self._subscribed == "both" and number > 1:
-            places["thread_ts"] = _ts(1)
+            places["thread_ts"] = self._ts(-1)
         event = {"client_msg_id": f"m{number}", "team": TEAM, "user": USER, "text": said, **places, **kind}
         return {
             "token": "wedgehog",
@@ -110,7 +108,7 @@ class Slack:
             "api_app_id": APP,
             "type": "event_callback",
             "event_id": f"Ev{number:08d}{'M' if other else ''}",
-            "event_time": BEGIN_S + number,
+            "event_time": int(ts.partition(".")[0]),
             "authorizations": [{"team_id": TEAM, "user_id": AGENT, "is_bot": True, "is_enterprise_install": False}],
             "event": event,
         }
@@ -122,9 +120,9 @@ class Slack:
         again = {"X-Slack-Retry-Num": str(retry), "X-Slack-Retry-Reason": "http_timeout"} if retry else {}
         return {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": f"v0={signed}", **again}
 
-
-def _ts(id_: int) -> str:
-    return f"{BEGIN_S + id_}.000100"
+    def _ts(self, id_: int) -> str:
+        """The time of a message, by which it is known."""
+        return "{}.{:06}".format(*divmod(self._moments.of(id_), 1_000_000))
 
 
 def _texts(blocks: Any) -> list[str]:

@@ -10,11 +10,12 @@ It refuses a text that is empty, too long, or has markup that it cannot read, an
 to send are not found, as with an older server; any other method returns `true`.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent, growing_pauses_s
+from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Moments, Sent, growing_pauses_s
 from wedgehog.harness.services.chat.markup import MarkupError, shown
 
 LONGEST_TEXT = 4096
@@ -22,6 +23,7 @@ LONGEST_TEXT = 4096
 CHAT_ID = 7
 AGENT: Final = {"id": 42, "is_bot": True, "first_name": "Wedgehog", "username": "wedgehog_bot"}
 USER: Final = {"id": CHAT_ID, "is_bot": False, "first_name": "Someone"}
+COMMAND: Final = re.compile(r"/\w{1,32}(@\w+)?(?!\S)", re.ASCII)
 OPERATIONS: Final[dict[str, ChatOperation]] = {
     "sendmessage": "send",
     "editmessagetext": "edit",
@@ -34,6 +36,9 @@ class Telegram:
     """Its methods and responses. A webhook gets a message for a day, with growing pauses."""
 
     patience_s = 60.0
+
+    def __init__(self) -> None:
+        self._moments = Moments()
 
     def pauses_s(self) -> Iterator[float]:
         """Growing ones."""
@@ -71,7 +76,7 @@ class Telegram:
 
     def took(self, words: str, id_: int) -> ChatResponse:
         """The message."""
-        return ChatResponse({"ok": True, "result": _message(words, AGENT, id_)})
+        return ChatResponse({"ok": True, "result": _message(words, AGENT, id_, self._moments.of(id_))})
 
     def other(self, method: str) -> ChatResponse | ChatRefusal:
         """`true`, but for other ways to send."""
@@ -87,15 +92,19 @@ class Telegram:
 
     def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
         """An update."""
-        return {"update_id": number, "message": _message(text, USER, number)}
+        return {"update_id": number, "message": _message(text, USER, number, self._moments.of(-number))}
 
     def event_headers(self, body: bytes, retry: int) -> dict[str, str]:
         """None but the usual ones."""
         return {}
 
 
-def _message(text: str, sender: Mapping[str, Any], id_: int) -> dict[str, Any]:
-    return {"message_id": id_, "date": 0, "chat": {"id": CHAT_ID, "type": "private"}, "from": sender, "text": text}
+def _message(text: str, sender: Mapping[str, Any], id_: int, moment: int) -> dict[str, Any]:
+    """A command at its beginning is marked as one: most libraries know it by that."""
+    chat = {"id": CHAT_ID, "type": "private"}
+    said = {"message_id": id_, "date": moment // 1_000_000, "chat": chat, "from": sender, "text": text}
+    command = COMMAND.match(text)
+    return said | ({"entities": [{"type": "bot_command", "offset": 0, "length": command.end()}]} if command else {})
 
 
 def _bad(why: str) -> ChatRefusal:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Sent, growing_pauses_s
+from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Moments, Sent, growing_pauses_s
 
 LONGEST_TEXT = 4096
 """https://developers.facebook.com/docs/whatsapp/cloud-api/messages/text-messages"""
@@ -30,7 +30,7 @@ class WhatsApp:
 
     def __init__(self, secret: str) -> None:
         """`secret` signs each delivery."""
-        self._secret = secret
+        self._secret, self._moments = secret, Moments()
 
     def pauses_s(self) -> Iterator[float]:
         """Growing ones."""
@@ -83,7 +83,7 @@ class WhatsApp:
         said = {
             "from": USER,
             "id": f"wamid.U{number}",
-            "timestamp": "1700000000",
+            "timestamp": str(self._moments.of(-number) // 1_000_000),
             "type": "text",
             "text": {"body": text},
         }

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from wedgehog.harness.agents import chat
 from wedgehog.harness.agents.base import NO_WORK, AgentError, DeliveredSignal
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.record.clock import WallClock
@@ -100,8 +101,8 @@ SLOW = (
 @pytest.mark.parametrize("note", ["…", "⏳", "Thinking", "One moment"])
 async def test_a_note_that_the_agent_works_does_not_end_its_turn(talk: Any, note: str):
     """It is edited into the answer: a sign, words that the spec names, or words with "typing …" behind."""
-    chat = {**CHAT, "quiet_s": 0.5, "busy": "^Thinking$"}
-    async with talk(SLOW, chat=chat) as session:
+    words = {**CHAT, "quiet_s": 0.5, "busy": "^Thinking$"}
+    async with talk(SLOW, chat=words) as session:
         outcome = await asyncio.wait_for(session.say(note, first=True), PATIENCE_S)
         assert outcome.answer == "the answer"
 
@@ -111,6 +112,22 @@ async def test_other_words_end_a_turn_when_nothing_follows(talk: Any):
     async with talk(SLOW, chat={**CHAT, "quiet_s": 0.3}) as session:
         outcome = await asyncio.wait_for(session.say("Thinking", first=True), PATIENCE_S)
         assert outcome.answer == "Thinking"
+
+
+@pytest.mark.parametrize(("longest_s", "answer"), [(500.0, "the answer"), (15.0, "Thinking")])
+async def test_words_of_a_reply_that_broke_off_end_no_turn_for_a_while(
+    talk: Any, monkeypatch: pytest.MonkeyPatch, longest_s: float, answer: str
+):
+    """The agent tries again, and edits them into the answer. One that does nothing more for so long has ended."""
+    monkeypatch.setattr(chat, "LONGEST_DRAFT_S", longest_s)
+    broke_off: Any = SimpleNamespace(
+        has_asked=lambda words: True,
+        since_s=lambda words: None,
+        left_off_s=lambda words, shown, at_s: at_s if shown != "the answer" else None,
+    )
+    async with talk(SLOW, broke_off, chat={**CHAT, "quiet_s": 0.1}) as session:
+        outcome = await asyncio.wait_for(session.say("Thinking", first=True), PATIENCE_S)
+        assert outcome.answer == answer
 
 
 async def test_a_silent_agents_turn_ends_at_the_deadline_and_the_agent_runs_on(talk: Any):
@@ -199,6 +216,7 @@ async def test_a_second_message_gets_what_is_sent_after_it_came(talk: Any, how: 
     asked: Any = SimpleNamespace(
         has_asked=lambda words: True,
         since_s=lambda words: math.inf if words == "slow" and time.monotonic() < until_s else None,
+        left_off_s=lambda words, shown, at_s: None,
     )
     async with talk(code, asked, chat={**CHAT, "quiet_s": 0.4}) as session:
         second = session.beside()

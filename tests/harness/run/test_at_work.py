@@ -95,3 +95,45 @@ def test_what_the_agent_does_for_another_message_is_no_work_on_this_one(run: Any
     assert run.since_s(2) is not None
     markers = [it.marker for it in run.tell._history.of(StimulusGiven)]
     assert [run.work.has_asked(f"{it} Hello") for it in (*markers, "unknown")] == [False, True, False]
+
+
+@pytest.fixture
+def left_off(run: Any) -> Any:
+    """Asks whether its only turn was left off, by what the agent shows now, or showed `ago_s` before."""
+    run.tell.message()
+    (given,) = run.tell._history.of(StimulusGiven)
+
+    def left_off(shown: str, ago_s: float = 0) -> bool:
+        now = run.tell._history.events[-1].at_s + 0.001
+        return run.work.left_off_s(f"{given.marker} Hello", shown, now - ago_s) is not None
+
+    return left_off
+
+
+def test_an_agent_that_shows_a_reply_that_broke_off_has_more_to_do(run: Any, left_off: Any):
+    """It tries again, or tells an error; what it shows late of that reply is no word of its own."""
+    assert not left_off("")
+    run.tell.cut(run.tell.ask(1), "A small animal that")
+    assert left_off("A small animal th ▌") and left_off("One moment", ago_s=5)
+    assert not left_off("A small animal that … Error: the connection was lost")
+    run.tell.reply(run.tell.ask(1), "A small animal that sleeps.")
+    assert not left_off("A small animal that")
+
+
+def test_an_agent_that_shows_the_words_before_a_tool_call_has_more_to_do(run: Any, left_off: Any):
+    """Its next request may be refused, and what it shows then is still no answer."""
+    run.tell.reply(run.tell.ask(1), "I look.", tools=[True])
+    assert left_off("I look.") and not left_off("I stopped after 25 rounds.")
+    run.tell.refuse(run.tell.ask(2), 503)
+    assert left_off("I look.")
+    run.tell.reply(run.tell.ask(2), "")
+    assert left_off("I look."), "an empty reply is no answer"
+    run.tell.reply(run.tell.ask(2), "It is there.")
+    assert not left_off("I look.")
+
+
+def test_a_reply_beside_the_conversation_leaves_nothing_off(run: Any, left_off: Any):
+    """A title that could not be made."""
+    run.tell.reply(run.tell.ask(1), "It is there.")
+    run.tell.refuse(run.tell.ask(1, background=True), 503)
+    assert not left_off("It is there.")
