@@ -132,7 +132,7 @@ def _invariants(history: History, scenario: Scenario, agent: AgentSpec) -> Itera
             parameters = {"asked": asked, **parameters}
         verdict = check(name, history, **parameters)
         if asked and verdict.status == "nothing":
-            verdict = inconclusive(f"the scenario asks for {name}, and there was {verdict.says}").named(name)
+            verdict = inconclusive(f"the scenario asks for {name}: {verdict.says}").named(name)
         yield verdict
 
 

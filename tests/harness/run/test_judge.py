@@ -374,7 +374,7 @@ def test_an_invariant_that_the_scenario_names_must_have_something_to_judge():
     assert judged(history).verdict == "pass"
     judgement = judged(history, invariants={"tool_deadline": {"tool_s": 5}})
     assert judgement.verdict == "inconclusive"
-    assert "asks for tool_deadline" in judgement.says
+    assert judgement.says == "the scenario asks for tool_deadline: no tool call ran"
 
 
 def test_an_invariant_that_is_switched_off_is_not_judged():
