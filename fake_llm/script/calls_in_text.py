@@ -39,6 +39,14 @@ class CallsInText:
         """The tools as a request would offer them: each argument is a text."""
         return tuple(ToolSpec(name, schema=_schema(name, template)) for name, template in self.templates.items())
 
+    def shown_in(self, text: str) -> bool:
+        r"""Whether a text has what a call begins with, so that the agent takes an example of a call for a call.
+
+        >>> CallsInText({"shell": "<call>\n{args}\n</call>"}).shown_in('Write <call>{"x": 1}</call>.')
+        True
+        """
+        return any((mark := _first_words(it)) and mark in text for it in self.templates.values())
+
     def written(self, reply: Reply) -> Reply:
         """The reply with its tool call as text; of a call that was cut, what there is of it. Errors: UnscriptedError.
 
@@ -55,6 +63,12 @@ class CallsInText:
         paced = replace(text, pace_ms=max([call.pace_ms, *(item.pace_ms for item in texts)]))
         others = [item for item in reply.items if not isinstance(item, Text | ToolCall)]
         return replace(reply, items=(*others, paced), stop=None if reply.stop == "tool" else reply.stop)
+
+
+def _first_words(template: str) -> str:
+    """The first line of a call that is the same for each call, behind what the model says before."""
+    own = template.rpartition(f"{{{WORDS}}}")[2]
+    return next((line.strip() for line in _PLACE.split(own)[0].splitlines() if line.strip()), "")
 
 
 def placeholders(template: str) -> tuple[str, ...]:

@@ -43,10 +43,11 @@ class Work(Protocol):
     def has_asked(self, words: str) -> bool:
         """Whether the model was asked in this turn."""
 
-    def since_s(self, words: str) -> float | None:
+    def since_s(self, words: str, shown: str) -> float | None:
         """When the last open request of this turn came, or its last running command began; None: there is neither.
 
-        0, the start of the run, if it only waits for its chat.
+        Infinite if `shown`, its last message, is only a part of a reply that still comes. 0, the start of the run, if
+        the agent only waits for its chat.
         """
 
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
@@ -62,7 +63,7 @@ class _NoWork:
     def has_asked(self, words: str) -> bool:
         return True
 
-    def since_s(self, words: str) -> float | None:
+    def since_s(self, words: str, shown: str) -> float | None:
         return None
 
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:

@@ -103,13 +103,14 @@ class ChatSession(HttpSession):
     def _works(self, text: str, sent: Sequence[Sent]) -> bool:
         """Whether what it has sent for a message may be a draft, which it changes or adds to."""
         for_s = self._place.clock.now() - _last_s(sent)
-        if self._is_note(sent[-1].words if sent else "") or (self._chat.types and for_s < TYPES_ON_S):
+        shown = sent[-1].words if sent else ""
+        if self._is_note(shown) or (self._chat.types and for_s < TYPES_ON_S):
             return True
         work, longest_s = self._place.work, LONGEST_DRAFT_S / self._place.time_scale
-        since_s = work.since_s(text)
+        since_s = work.since_s(text, shown)
         if since_s is not None:
             return since_s > _last_s(sent) or for_s < longest_s
-        left_off_s = work.left_off_s(text, sent[-1].words if sent else "", _last_s(sent))
+        left_off_s = work.left_off_s(text, shown, _last_s(sent))
         return left_off_s is not None and self._place.clock.now() - max(left_off_s, _last_s(sent)) < longest_s
 
     def _is_note(self, words: str) -> bool:

@@ -1,5 +1,6 @@
 """Whether the agent waits for its model, a command or its chat, so that what it has sent so far may not be all."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,11 +8,12 @@ from dataclasses import dataclass, field
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.base import Event
-from wedgehog.harness.record.events.call import ReplyEnded, RequestArrived, RequestRefused
+from wedgehog.harness.record.events.call import HungUp, ReplyEnded, RequestArrived, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
+from wedgehog.harness.run.placing import SentReply
 from wedgehog.harness.scenario.trigger import CHAT
 
 
@@ -21,6 +23,8 @@ class _TurnWork:
 
     asked_s: dict[int, float] = field(default_factory=dict)
     """When each request came, apart from those for a title or a summary."""
+    ended: set[int] = field(default_factory=set)
+    """Those of them whose reply is over."""
     running_s: dict[str, float] = field(default_factory=dict)
     """When each command began that has not ended, by its token; none in the background."""
     harmed: bool = False
@@ -34,9 +38,15 @@ class _TurnWork:
 class AtWork:
     """Reads each event of a history that grows once. A turn is named by the words of its message."""
 
-    def __init__(self, history: History, injector: Injector, look: Callable[[], None]) -> None:
-        """`look` records what commands have reported."""
-        self._history, self._injector, self._look = history, injector, look
+    def __init__(
+        self,
+        history: History,
+        injector: Injector,
+        look: Callable[[], None],
+        sent: Callable[[int], SentReply | None] = lambda call: None,
+    ) -> None:
+        """`look` records what commands have reported; `sent` knows the reply to a request."""
+        self._history, self._injector, self._look, self._sent = history, injector, look, sent
         self._read = 0
         self._turns: dict[str, int] = {}
         """Their numbers, by the markers of their messages."""
@@ -46,16 +56,26 @@ class AtWork:
         """Whether the model was asked in this turn."""
         return bool(self._work_for(words).asked_s)
 
-    def since_s(self, words: str) -> float | None:
+    def since_s(self, words: str, shown: str) -> float | None:
         """When the last open request of this turn came, or its last running command began; None: there is neither.
 
-        0, the start of the run, if it only waits for its chat: a fault keeps a response back, or has kept the agent
-        from asking its model.
+        Infinite if `shown`, its last message, is only a part of a reply that still comes. 0, the start of the run, if
+        it only waits for its chat: a fault keeps a response back, or has kept the agent from asking its model.
         """
         work, tools = self._work_for(words), self._injector.tools
+        coming = [call for call in work.asked_s if call not in work.ended]
+        if any(self._shows_part_of(call, shown) for call in coming):
+            return math.inf
         asked = (work.asked_s[call] for call in self._injector.open_calls if call in work.asked_s)
         waits = (work.harmed and not work.asked_s) or tools.holds_chat
         return max((*asked, *work.running_s.values()), default=0.0 if waits else None)
+
+    def _shows_part_of(self, call: int, shown: str) -> bool:
+        """Whether a message has words of the reply to a request, and the reply has more of them, or tool calls."""
+        sent, words = self._sent(call), plain(shown)
+        whole = plain(sent.words) if sent is not None else ""
+        calls = sent is not None and bool(sent.offers) and not sent.last_words
+        return bool(words) and words in whole and (words != whole or calls)
 
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
         """When the last reply ended, if it was no answer and the agent has said no word of it since.
@@ -83,6 +103,9 @@ class AtWork:
             self._work[event.turn].asked_s[event.call] = event.at_s
         elif isinstance(event, ReplyEnded | RequestRefused):
             self._take_end(event)
+        elif isinstance(event, HungUp):
+            for work in self._work.values():
+                work.ended.add(event.call)
         elif isinstance(event, FaultFired) and event.link == CHAT:
             self._work[event.turn].harmed = True
         elif isinstance(event, BeaconSeen):
@@ -96,6 +119,7 @@ class AtWork:
         work = next((it for it in self._work.values() if event.call in it.asked_s), None)
         if work is None:
             return
+        work.ended.add(event.call)
         said = plain(event.text_delivered) if isinstance(event, ReplyEnded) else ""
         answers = isinstance(event, ReplyEnded) and said and not _breaks_off(event)
         work.left_off_s = None if answers else event.at_s

@@ -125,6 +125,10 @@ class Recorder:
         elif cut is not None and cut.how != "slowed":
             call.cut = cut
 
+    def sent(self, call: int) -> SentReply | None:
+        """The scripted reply to a request; None if the script has none for it."""
+        return self._placing.sent(call)
+
     def flush(self) -> None:
         """Write the ends that are still open; the run is over."""
         for call in self._calls.values():

@@ -265,7 +265,7 @@ class _Run:
             simulated=self.simulated,
             warm=self.job.warm,
             waited_s=self.cpu.waited_s if self.cpu is not None else no_wait,
-            work=AtWork(self.history, self.injector, self.beacons.look),
+            work=AtWork(self.history, self.injector, self.beacons.look, self.recorder.sent),
         )
 
     def _databases(self) -> DatabaseLocks:

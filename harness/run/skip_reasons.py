@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from wedgehog.fake_llm.other_form import FORMS
+from wedgehog.fake_llm.script.calls_in_text import CallsInText
 from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
@@ -126,6 +127,9 @@ def _of_tools(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Rea
         "the model writes its tool calls in text, one in a reply (calls_in_text)": (
             in_text and scenario.calls_at_once > 1
         ),
+        "the model writes its tool calls in text, and a reply shows an example of one (calls_in_text)": any(
+            map(CallsInText(spec.calls_in_text).shown_in, scenario.texts)
+        ),
         "the model writes its tool calls in text, and a command has many lines (calls_in_text)": (
             in_text and any("\n" in command for command in scenario.commands)
         ),
@@ -164,6 +168,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         ),
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable)": "second_message" in needs and spec.kind == "callable",
+        "the agent polls its chat, which delivers a message again only to a webhook": (
+            "redelivery" in needs and spec.chat is not None and not by_webhook
+        ),
         "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
             "redelivery" in needs and "message_id" not in template_names(spec) and not by_webhook
         ),

@@ -2,7 +2,7 @@
 
 from pydantic import model_validator
 
-from wedgehog.fake_llm.reply import CUT_STOPS, ToolCall
+from wedgehog.fake_llm.reply import CUT_STOPS, Text, ToolCall
 from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS, SUBAGENT_TOOL
 from wedgehog.fake_llm.usage import is_object
 from wedgehog.harness.faults.base import Need
@@ -60,6 +60,12 @@ class Scenario(ScenarioKeys):
         replies = [reply for turn in self.turns for reply in turn.replies]
         calls = (it for reply in replies for it in reply.items if isinstance(it, ToolCall) and it.name == SHELL)
         return tuple(str(call.args["command"]) for call in calls if "command" in call.args)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the model says in the main conversation."""
+        replies = [reply for turn in self.turns for reply in turn.replies]
+        return tuple(it.text for reply in replies for it in reply.items if isinstance(it, Text))
 
     @property
     def silent(self) -> bool:

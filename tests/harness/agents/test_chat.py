@@ -122,7 +122,7 @@ async def test_words_of_a_reply_that_broke_off_end_no_turn_for_a_while(
     monkeypatch.setattr(chat, "LONGEST_DRAFT_S", longest_s)
     broke_off: Any = SimpleNamespace(
         has_asked=lambda words: True,
-        since_s=lambda words: None,
+        since_s=lambda words, shown: None,
         left_off_s=lambda words, shown, at_s: at_s if shown != "the answer" else None,
     )
     async with talk(SLOW, broke_off, chat={**CHAT, "quiet_s": 0.1}) as session:
@@ -215,7 +215,7 @@ async def test_a_second_message_gets_what_is_sent_after_it_came(talk: Any, how: 
     until_s = time.monotonic() + 3
     asked: Any = SimpleNamespace(
         has_asked=lambda words: True,
-        since_s=lambda words: math.inf if words == "slow" and time.monotonic() < until_s else None,
+        since_s=lambda words, shown: math.inf if words == "slow" and time.monotonic() < until_s else None,
         left_off_s=lambda words, shown, at_s: None,
     )
     async with talk(code, asked, chat={**CHAT, "quiet_s": 0.4}) as session:

@@ -1,13 +1,17 @@
 """What an agent in a chat waits for, so that its turn is not over: its model, a command, a response of its chat."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from wedgehog.fake_llm.reply import Reply, Text
+from wedgehog.harness.record.events.call import HungUp
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.run.at_work import AtWork
+from wedgehog.harness.run.placing import SentReply
 from wedgehog.harness.testing import HistoryBuilder
 
 
@@ -16,11 +20,13 @@ def run() -> Any:
     """A history that grows, the calls that are open, and what is asked about them."""
     tell = HistoryBuilder()
     injector: Any = SimpleNamespace(open_calls=set(), tools=SimpleNamespace(holds_chat=False))
-    made = SimpleNamespace(tell=tell, injector=injector, work=AtWork(tell._history, injector, lambda: None))
+    replies: dict[int, SentReply] = {}
+    work = AtWork(tell._history, injector, lambda: None, replies.get)
+    made = SimpleNamespace(tell=tell, injector=injector, work=work, replies=replies)
 
-    def since_s(turn: int = 1) -> float | None:
+    def since_s(turn: int = 1, shown: str = "") -> float | None:
         (given,) = [it for it in tell._history.of(StimulusGiven) if it.turn == turn]
-        return made.work.since_s(f"{given.marker} Hello")
+        return made.work.since_s(f"{given.marker} Hello", shown)
 
     made.since_s = since_s
     return made
@@ -137,3 +143,29 @@ def test_a_reply_beside_the_conversation_leaves_nothing_off(run: Any, left_off: 
     run.tell.reply(run.tell.ask(1), "It is there.")
     run.tell.refuse(run.tell.ask(1, background=True), 503)
     assert not left_off("It is there.")
+
+
+@pytest.mark.parametrize(
+    ("shown", "waits"), [("A small", True), ("A small …", True), ("A small animal.", False), ("One moment", False)]
+)
+@pytest.mark.parametrize("calls", [False, True])
+def test_a_part_of_a_reply_that_still_comes_is_no_answer_however_old_it_is(
+    run: Any, shown: str, waits: bool, calls: bool
+):
+    """A network that is slow has the rest of it, or pings come; all words before a tool call are a part too."""
+    run.tell.message()
+    call = run.tell.ask(1)
+    offers = [("1.1.1", "shell", True)] if calls else []
+    run.replies[call] = SentReply(Reply((Text("A small animal."),)), offers)
+    assert run.since_s(1, shown) == (math.inf if waits or (calls and shown != "One moment") else None)
+    run.tell.reply(call, "A small animal.")
+    assert run.since_s(1, shown) is None
+
+
+def test_a_reply_that_the_agent_hung_up_on_does_not_come(run: Any):
+    """It may wait for its next try."""
+    run.tell.message()
+    call = run.tell.ask(1)
+    run.replies[call] = SentReply(Reply((Text("A small animal."),)))
+    run.tell.add(HungUp(call=call))
+    assert run.since_s(1, "A small") is None
