@@ -121,17 +121,22 @@ class Chat(SpecPart):
     """The path at which it takes its messages, on {port}; without it, the agent polls for them."""
     abort: str | None = None
     """The message by which its user stops a turn, such as `/stop`."""
-    api: Literal["telegram", "slack", "whatsapp"] = "telegram"
+    api: Literal["telegram", "slack", "whatsapp", "discord"] = "telegram"
     """The vendor whose API the chat service speaks."""
     event: ChatEvent = "message"
-    """Of Slack: a direct message, a mention in a channel, or one whose app has subscribed to messages there too."""
+    """Of Slack and Discord: a direct message, a mention in a channel, or (Slack) one whose app has subscribed to
+    messages there too."""
 
     @model_validator(mode="after")
     def _fits_its_api(self) -> Self:
-        if self.api != "telegram" and self.webhook is None:
+        if self.api == "discord" and self.webhook is not None:
+            raise BadValueError("Discord brings messages over its gateway: leave `webhook` out", "webhook")
+        if self.api in ("slack", "whatsapp") and self.webhook is None:
             raise BadValueError(f"{self.api} brings messages to a webhook: write `webhook: /path`", "api")
-        if self.api != "slack" and self.event != "message":
-            raise BadValueError("only Slack has mentions: write `api: slack`", "event")
+        if self.api != "slack" and self.event == "both":
+            raise BadValueError("only Slack brings a mention as two events: write `api: slack`", "event")
+        if self.api not in ("slack", "discord") and self.event != "message":
+            raise BadValueError("only Slack and Discord have mentions: write `api: slack`", "event")
         return self
 
 

@@ -34,6 +34,7 @@ Need = Literal[
     "sessions",
     "chat",
     "chat_poll",
+    "one_poller",
     "background",
     "thinking",
     "shown_thoughts",

@@ -16,8 +16,9 @@ def handled_once(history: History) -> Iterator[Verdict]:
 
     Webhooks, queues and front ends deliver a message again if no reply came in time: an agent that takes it for a new
     one files two tickets and pays twice. Slack brings a mention as two events, with two ids and one `ts`: only one of
-    them may be worked on. Judged where the spec sends `{message_id}`, or a chat has a webhook. The second request may
-    wait for the same answer, be accepted or be refused. Not judged where a fault struck the turn, or the agent hung up
+    them may be worked on. A gateway brings again what an agent had already, if it resumes with an old number. Judged
+    where the spec sends `{message_id}`, or a chat has a webhook or a gateway. The second request may wait for the same
+    answer, be accepted or be refused. Not judged where a fault struck the turn, or the agent hung up
     on a request, or asks for each step twice.
 
     Fix: Store the ids of messages before you work on them, and accept one that is known without doing anything. In

@@ -31,6 +31,8 @@ class Deadline:
     bounds: Bounds
     tick_s: float
     """How often it is asked."""
+    _kept_away_s: dict[int, float] = field(default_factory=dict)
+    """When a fault kept the requests of a turn away the last time."""
 
     def has_too_many(self, turn: int) -> bool:
         """Whether it has more rounds or calls than its bounds allow; if so, that is recorded."""
@@ -52,8 +54,10 @@ class Deadline:
         waited_s = self.run.waited_s(given_s) if first is None else self.run.waited_s(first, with_harness=True)
         slack += min(waited_s, LONGEST_STRETCH_S)
         excess_s = waited_s if waited_s > LONGEST_STRETCH_S else 0.0
-        if first is None and not self.run.injector.keeps_requests_away:
-            missed = now - given_s > self.bounds.start_s + slack
+        if first is None and self.run.injector.keeps_requests_away:
+            self._kept_away_s[turn] = now
+        elif first is None:
+            missed = now - max(given_s, self._kept_away_s.get(turn, 0.0)) > self.bounds.start_s + slack
             if missed:
                 self.run.history.add(StartMissed(turn=turn, bound_s=self.bounds.start_s, cpu_wait_s=excess_s))
             return missed

@@ -19,7 +19,7 @@ from wedgehog.harness.inject.targets import Hit
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.service import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked, ToolRefused
-from wedgehog.harness.record.events.turn import DeliveredAgain
+from wedgehog.harness.record.events.turn import DeliveredAgain, StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
 from wedgehog.harness.scenario.fault_plan import FaultPlan
@@ -238,8 +238,11 @@ class RunServices:
     def _chat_asked(self, what: "ChatNews", text: str) -> None:
         self._history.add_unless_sealed(ChatAsked(what=what, text=text))
 
-    def _delivered_again(self) -> None:
-        self._history.add_unless_sealed(DeliveredAgain(turn=self._positions.under_way))
+    def _delivered_again(self, text: str) -> None:
+        """A message, which begins with the marker of its turn."""
+        turns = {it.marker: it.turn for it in self._history.of(StimulusGiven)}
+        turn = turns.get(text.partition(" ")[0], self._positions.under_way)
+        self._history.add_unless_sealed(DeliveredAgain(turn=turn))
 
     async def _chat_gate(self, what: str, conn: Address, written: int) -> None:
         try:

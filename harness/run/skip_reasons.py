@@ -179,6 +179,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent has a webhook, so it does not poll its chat": "chat_poll" in needs and by_webhook,
+        "the agent has a gateway, and another one at it is not in its way": (
+            "one_poller" in needs and spec.chat is not None and spec.chat.api == "discord"
+        ),
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
         "the agent has no worker: no program below its own process that it reads from asks the model twice": (
             "worker" in needs and not control.worker

@@ -16,8 +16,17 @@ _SOCKET: Final = re.compile(r"SocketMode|socketMode|appToken|app_token|SLACK_APP
 """It gets its events by a WebSocket, which the chat service does not have."""
 
 
+_DISCORD: Final = re.compile(
+    r"^\s*(?:from|import)\s+(?:discord|nextcord|disnake)\b"
+    r"|(?:require\(|from\s+)['\"]discord\.js['\"]",
+    re.MULTILINE,
+)
+
+
 def bot_of(text: str) -> dict[str, object]:
     """The keys of `chat` beside `start`; empty if the source is no such bot."""
     if _SLACK.search(text) and not _SOCKET.search(text):
         return {"api": "slack", "webhook": "/slack/events", "quiet_s": 1}
+    if _DISCORD.search(text):
+        return {"api": "discord", "quiet_s": 1}
     return {"quiet_s": 1} if _TELEGRAM.search(text) else {}

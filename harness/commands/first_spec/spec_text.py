@@ -55,6 +55,11 @@ GUESSES: Mapping[str, dict[str, object]] = {
     },
 }
 """The keys beside `start`, as a first guess."""
+CHAT_HOSTS: Mapping[str, tuple[str, ...]] = {
+    "telegram": ("api.telegram.org",),
+    "discord": ("discord.com", "gateway.discord.gg"),
+}
+"""The fixed hosts of each chat that has no webhook."""
 PAGES: Mapping[str, str] = {"http": "docs/agents.md", "chat": "docs/chats.md"}
 """Where its keys are explained, if that is not the page about agents that stay."""
 TO_CHAT = """\
@@ -171,7 +176,8 @@ def spec_text(
         spec |= _started(file, start, resume, kind, talks, own or "{python}")
         spec["env"] = dict(tokens or {}) | _env(start, resume) | WIRES[wire][0]
         if kind == "chat" and "webhook" not in (talks or {}):
-            spec["hosts"] = {"api.telegram.org": "chat"}
+            hosts = CHAT_HOSTS[str((talks or {}).get("api", "telegram"))]
+            spec["hosts"] = dict.fromkeys(hosts, "chat")
     body = yaml.safe_dump(spec, sort_keys=False, default_flow_style=None, width=110, allow_unicode=True)
     note = OWN_PYTHON if own and own in body else ""
     return (

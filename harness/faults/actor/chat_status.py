@@ -9,7 +9,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field
 
-from wedgehog.harness.faults.base import fault
+from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.chat_fault import ChatFault, ChatRefusal
 from wedgehog.harness.faults.parameters import Seconds, shorter_whole_s
 
@@ -29,6 +29,11 @@ class ChatStatus(ChatFault):
 
     code: Annotated[int, Field(ge=400, le=599)]
     retry_after: Seconds | None = None
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """Only where agents poll may another one be in the way."""
+        return ("one_poller",) if self.code in SAID else ()
 
     def scaled(self, factor: float) -> Self:
         """Shorten `retry_after` to whole seconds."""

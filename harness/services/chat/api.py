@@ -1,7 +1,7 @@
 """What a chat service of one vendor calls things: its methods, its responses, and what it refuses."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, repeat
 from typing import Any, Literal, Protocol
@@ -24,7 +24,8 @@ class Sent:
 class ChatResponse:
     """The response to a request of the agent."""
 
-    body: Mapping[str, Any]
+    body: Mapping[str, Any] | Sequence[Any] | None
+    """As JSON; None: the response has no body."""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -57,17 +58,27 @@ def growing_pauses_s() -> Iterator[float]:
 class ChatApi(Protocol):
     """One vendor's API. Here an id of an agent's message is a whole number; each vendor has its own form of it."""
 
-    patience_s: float
+    patience_s: float = 60.0
     """Without a response from a webhook after this time a message is delivered again."""
+    types_s: float = 5.0
+    """How long a chat shows that the agent is typing, if no message comes before."""
 
     def pauses_s(self) -> Iterator[float]:
         """The pauses before a message is delivered again; after the last one it is given up."""
+
+    def route(self, verb: str, path: str, host: str) -> tuple[str, Mapping[str, Any]]:
+        """The method that a request calls, and what its address says of the parameters: by default its last part."""
+        return path.rpartition("/")[2].lower(), {}
 
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """What a method does, by its name in lower case, with these parameters."""
 
     def words_of(self, params: Mapping[str, Any]) -> str | ChatRefusal:
         """What the user reads of a text that is sent or changed, or the refusal of that text."""
+
+    def key_of(self, params: Mapping[str, Any]) -> str:
+        """What a second request to send the same message has in common with the first; empty if nothing."""
+        return ""
 
     def sent_id(self, params: Mapping[str, Any]) -> int:
         """The id of the message that a request is about; 0 if it names none."""
@@ -78,7 +89,7 @@ class ChatApi(Protocol):
     def took(self, words: str, id_: int) -> ChatResponse:
         """The response to a text that was sent or changed."""
 
-    def other(self, method: str) -> ChatResponse | ChatRefusal:
+    def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse | ChatRefusal:
         """The response to any other method, or its refusal."""
 
     def refusal(self, refusal: ChatRefusal) -> ChatResponse:

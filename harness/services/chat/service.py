@@ -1,8 +1,8 @@
 """A small chat service behind the link `chat`: one chat of one user with the agent, in the shape of a vendor's API.
 
-The agent polls it for messages (`getUpdates` of [Telegram](telegram.py)), or gets them at its webhook. A message comes
-with each poll until a later `offset` confirms it. The agent may change what it sent, and take it back. What the vendor
-refuses is refused, and then its user does not get it.
+The agent polls it for messages (`getUpdates` of [Telegram](telegram.py)), gets them at its webhook, or over a
+[gateway](gateway.py). A message comes with each poll until a later `offset` confirms it. The agent may change what it
+sent, and take it back. What the vendor refuses is refused, and then its user does not get it.
 """
 
 import asyncio
@@ -18,6 +18,9 @@ from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock, first_of
 from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Sent
+from wedgehog.harness.services.chat.connections import Connections
+from wedgehog.harness.services.chat.discord import Discord
+from wedgehog.harness.services.chat.gateway import Dispatch, Gateway
 from wedgehog.harness.services.chat.telegram import Telegram
 from wedgehog.harness.services.chat.webhook import Webhook
 
@@ -27,8 +30,6 @@ ChatGate = Callable[[ChatOperation, Address, int], Awaitable[None]]
 """`await gate(operation, connection, bytes written on it)` before each response."""
 Refuses = Callable[[ChatOperation], ChatRefusal | None]
 LONGEST_POLL_S = 50.0
-TYPES_S = 5.0
-"""How long a chat shows that the agent is typing, if no message comes before."""
 FIRST_ID = 100
 """Of the agent's own messages."""
 
@@ -56,33 +57,40 @@ class ChatService:
         gate: ChatGate | None = None,
         left: Callable[[Address], None] = lambda conn: None,
         refuses: Refuses = lambda operation: None,
-        again: Callable[[], None] = lambda: None,
+        again: Callable[[str], None] = lambda text: None,
         closes: bool = False,
     ) -> None:
         """By default it is Telegram's; polls wait for their timeout divided by `time_scale`.
 
         `asked` is called for each message that the agent receives or sends, and with the reason for each text that is
         refused; `left` is called for each closed connection. What `refuses` returns is the response to a request.
-        `again` is called when a message comes again because its webhook was too slow.
+        `again` is called with a message that comes again, because its webhook was too slow or its gateway was resumed.
         With `closes` each response ends its connection, so that the next request uses a new one.
         """
         self._clock, self._scale, self._api = clock, time_scale, api or Telegram()
         self.asked, self.gate, self.left, self.refuses, self.closes = asked, gate, left, refuses, closes
         self._waiting: dict[int, str] = {}
-        self._count = 0
-        self._written: dict[object, tuple[Address, int]] = {}
-        """The peer address of each open connection, and the bytes written on it."""
+        self._texts: list[str] = []
+        """What its user has said."""
+        self._connections = Connections()
         self._news = asyncio.Event()
         self.polled = asyncio.Event()
-        """Set when the agent has polled."""
+        """Set when the agent has polled, or is at the gateway."""
         self.handed = 0
         """The number of the last message that the agent received."""
         self._sent: dict[int, Sent] = {}
         """By their ids."""
+        self._sent_by_key: dict[str, int] = {}
         self._behind: dict[int, int] = {}
         """By the number of a message: the id of the last one that the agent had sent when it got that message."""
         self._last_id = FIRST_ID - 1
-        self.webhook = Webhook(clock, time_scale, self._api, self._asked_in_a_response, again)
+        self.webhook = Webhook(clock, time_scale, self._api, self._asked_in_a_response, lambda: again(self._texts[-1]))
+        self._gateway: Gateway | None = None
+        if isinstance(self._api, Discord):
+            wrote = self._connections.wrote
+            guilds = self._api.place.guilds
+            self._gateway = Gateway(time_scale, guilds, self.polled, self._goes_out, self._gated, again, wrote)
+            self._api.echo = self._gateway.echo
         self._types_until_s = 0.0
 
     @property
@@ -111,9 +119,11 @@ class ChatService:
 
     def put(self, text: str) -> int:
         """Queue a message for the agent, or deliver it to its webhook; return its number."""
-        self._count += 1
-        number = self._count
-        if self.webhook.url:
+        self._texts.append(text)
+        number = len(self._texts)
+        if self._gateway is not None:
+            self._gateway.put(number, text, self._api.event(number, text))
+        elif self.webhook.url:
             self.webhook.deliver(self._api.event(number, text), lambda: self.hand_over(number, text))
         else:
             self._waiting[number] = text
@@ -122,8 +132,9 @@ class ChatService:
 
     async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
         """Deliver the last message to the webhook once more, with the same id, or as its other event."""
-        self.hand_over(self._count, text)
-        event = self._api.event(self._count, text, other=other_event)
+        number = len(self._texts)
+        self.hand_over(number, text)
+        event = self._api.event(number, text, other=other_event)
         await self.webhook.once(event, retry=0 if other_event else 1)
 
     def hand_over(self, number: int, text: str) -> None:
@@ -132,8 +143,23 @@ class ChatService:
         self.handed = max(self.handed, number)
         self._behind.setdefault(number, self._last_id)
 
+    def _goes_out(self, dispatch: Dispatch) -> bool:
+        """A message goes out over the gateway now, unless a fault refuses it."""
+        if self.refuses("poll"):
+            return False
+        self.hand_over(dispatch.number, dispatch.text)
+        return True
+
+    async def _gated(self, request: web.BaseRequest) -> None:
+        if self.gate is not None:
+            await self.gate("poll", *self._connections.of(request))
+
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        operation, reply = await self.call(request.path.rpartition("/")[2].lower(), await _parameters(request))
+        self._connections.of(request)
+        if self._gateway is not None and request.headers.get("Upgrade", "").lower() == "websocket":
+            return await self._gateway.serve(request)
+        method, of_path = self._api.route(request.method, request.path, request.host)
+        operation, reply = await self.call(method, {**await _parameters(request), **of_path})
         return await self._respond(request, operation, reply)
 
     async def _asked_in_a_response(self, params: Mapping[str, Any]) -> None:
@@ -149,10 +175,10 @@ class ChatService:
         if operation in ("send", "edit"):
             return operation, self._takes(operation, params)
         if operation == "typing":
-            self._types_until_s = self._clock.now() + TYPES_S / self._scale
+            self._types_until_s = self._clock.now() + self._api.types_s / self._scale
         if operation == "delete":
             self._sent.pop(self._api.sent_id(params), None)
-        done = self._api.other(method)
+        done = self._api.other(method, params)
         return operation, self._refused(done) if isinstance(done, ChatRefusal) else done
 
     async def _poll(self, params: Mapping[str, Any]) -> tuple[ChatOperation, ChatResponse]:
@@ -177,7 +203,11 @@ class ChatService:
             return self._refused(words)
         if operation == "send":
             self._types_until_s = 0.0
+            key = self._api.key_of(params)
+            if key in self._sent_by_key and (before := self._sent.get(id_ := self._sent_by_key[key])):
+                return self._api.took(before.words, id_)
             self._last_id = id_ = self._last_id + 1
+            self._sent_by_key |= {key: id_} if key else {}
             self.asked("send", words)
         elif refusal := self._api.refused_edit(words, self._sent.get(id_ := self._api.sent_id(params))):
             return self._refused(refusal)
@@ -196,26 +226,25 @@ class ChatService:
     async def _respond(
         self, request: web.BaseRequest, operation: ChatOperation, reply: ChatResponse
     ) -> web.StreamResponse:
-        body = json.dumps(reply.body).encode()
-        response = web.Response(body=body, content_type="application/json", status=reply.status, headers=reply.headers)
-        peer = request.transport.get_extra_info("peername")[:2] if request.transport else ("", 0)
-        conn, written = self._written.setdefault(request.protocol, (peer, 0))
+        response = web.Response(status=reply.status, headers=reply.headers)
+        if reply.body is not None:
+            response.body, response.content_type = json.dumps(reply.body).encode(), "application/json"
+        conn, written = self._connections.of(request)
         if self.closes:
             response.force_close()
         if self.gate is not None:
             await self.gate(operation, conn, written)
         writer = await response.prepare(request)
         await response.write_eof()
-        if writer is not None and request.protocol in self._written:
-            self._written[request.protocol] = (conn, written + writer.output_size)
+        if writer is not None:
+            self._connections.wrote(request, writer.output_size)
         if self.closes or not request.keep_alive:
             # The agent must close: our FIN would pass bytes that a fault holds back, and look like the agent's.
             await asyncio.Event().wait()
         return response
 
     def _gone(self, handler: object) -> None:
-        conn, _ = self._written.pop(handler, (None, 0))
-        if conn is not None:
+        if (conn := self._connections.gone(handler)) is not None:
             self.left(conn)
 
 

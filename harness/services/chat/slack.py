@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Moments, Sent
+from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Moments, Sent
 
 LONGEST_TEXT = 40_000
 """https://docs.slack.dev/reference/methods/chat.postMessage: a longer text is cut or refused."""
@@ -39,7 +39,7 @@ ERRORS: Final = {429: "ratelimited", 503: "service_unavailable"}
 """Its word for a status."""
 
 
-class Slack:
+class Slack(ChatApi):
     """Its methods and responses. An event comes again at once, after a minute, and after five."""
 
     patience_s = 3.0
@@ -77,7 +77,7 @@ class Slack:
         message = {"type": "message", "user": AGENT, "bot_id": BOT, "text": words, "ts": self._ts(id_)}
         return ChatResponse({"ok": True, "channel": CHANNEL, "ts": self._ts(id_), "text": words, "message": message})
 
-    def other(self, method: str) -> ChatResponse | ChatRefusal:
+    def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse | ChatRefusal:
         """Who the agent is; a way to send in pieces is not known."""
         if method.endswith("stream"):
             return ChatRefusal(200, "unknown_method")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Moments, Sent, growing_pauses_s
+from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Moments, Sent, growing_pauses_s
 from wedgehog.harness.services.chat.markup import MarkupError, shown
 
 LONGEST_TEXT = 4096
@@ -32,7 +32,7 @@ OPERATIONS: Final[dict[str, ChatOperation]] = {
 }
 
 
-class Telegram:
+class Telegram(ChatApi):
     """Its methods and responses. A webhook gets a message for a day, with growing pauses."""
 
     patience_s = 60.0
@@ -78,7 +78,7 @@ class Telegram:
         """The message."""
         return ChatResponse({"ok": True, "result": _message(words, AGENT, id_, self._moments.of(id_))})
 
-    def other(self, method: str) -> ChatResponse | ChatRefusal:
+    def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse | ChatRefusal:
         """`true`, but for other ways to send."""
         if method.startswith("send") and method not in OPERATIONS:
             return ChatRefusal(404, "Not Found")

@@ -1,13 +1,16 @@
 """The vendor of a chat service by its name in a spec."""
 
 from wedgehog.harness.services.chat.api import ChatApi
+from wedgehog.harness.services.chat.discord import Discord
 from wedgehog.harness.services.chat.slack import ChatEvent, Slack
 from wedgehog.harness.services.chat.telegram import Telegram
 from wedgehog.harness.services.chat.whatsapp import WhatsApp
 
 
 def api_of(vendor: str, key: str, event: ChatEvent = "message") -> ChatApi:
-    """What the service calls things; `key` signs what comes to a webhook. `event` is Slack's."""
+    """What the service calls things; `key` signs what comes to a webhook. `event` is that of Slack and Discord."""
     if vendor == "slack":
         return Slack(key, event)
+    if vendor == "discord":
+        return Discord(mention=event != "message")
     return WhatsApp(key) if vendor == "whatsapp" else Telegram()

@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatOperation, ChatResponse, Moments, Sent, growing_pauses_s
+from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Moments, Sent, growing_pauses_s
 
 LONGEST_TEXT = 4096
 """https://developers.facebook.com/docs/whatsapp/cloud-api/messages/text-messages"""
 USER, PHONE = "15550007", "7"
 
 
-class WhatsApp:
+class WhatsApp(ChatApi):
     """Its methods and responses. A message comes again with growing pauses; the vendor says no times."""
 
     patience_s = 20.0
@@ -68,7 +68,7 @@ class WhatsApp:
             {"messaging_product": "whatsapp", "contacts": contacts, "messages": [{"id": f"wamid.{id_}"}]}
         )
 
-    def other(self, method: str) -> ChatResponse:
+    def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse:
         """Success."""
         return ChatResponse({"success": True})
 

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import PropertyMock
 
 import pytest
 
@@ -394,6 +395,25 @@ async def test_no_request_within_the_start_bound_ends_the_turn(rig: Rig, manual_
     await playing
     assert next(rig.history.of(StartMissed)).bound_s == 60
     assert not list(rig.history.of(DeadlineHit))
+
+
+async def test_the_time_for_the_first_request_begins_when_no_fault_keeps_it_away(
+    rig: Rig, manual_clock: Any, monkeypatch: pytest.MonkeyPatch
+):
+    """An agent that has just left a silent connection asks its model a moment later."""
+    away = PropertyMock(return_value=True)
+    monkeypatch.setattr(Injector, "keeps_requests_away", away)
+    playing = rig.plays()
+    await until(lambda: rig.session.told)
+    await manual_clock.advance(10)
+    await asyncio.sleep(0.15)
+    away.return_value = False
+    await manual_clock.advance(60.5)
+    await asyncio.sleep(0.15)
+    assert not list(rig.history.of(StartMissed))
+    await manual_clock.advance(0.8)
+    await playing
+    assert next(rig.history.of(StartMissed)).bound_s == 60
 
 
 async def test_while_a_fault_keeps_requests_away_the_deadline_counts_from_the_usual_start(rig: Rig, manual_clock: Any):

@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from wedgehog.harness.services.chat.discord import Discord
 from wedgehog.harness.services.chat.slack import Slack
 from wedgehog.harness.services.chat.telegram import Telegram
 from wedgehog.harness.services.chat.whatsapp import WhatsApp
@@ -23,8 +25,15 @@ def _of_whatsapp(event: Mapping[str, Any]) -> float:
     return float(event["entry"][0]["changes"][0]["value"]["messages"][0]["timestamp"])
 
 
+def _of_discord(event: Mapping[str, Any]) -> float:
+    written_s = datetime.fromisoformat(event["timestamp"]).timestamp()
+    assert abs(((int(event["id"]) >> 22) + 1_420_070_400_000) / 1000 - written_s) < 0.01
+    return written_s
+
+
 @pytest.mark.parametrize(
-    ("api", "moment"), [(Telegram(), _of_telegram), (Slack("x"), _of_slack), (WhatsApp("x"), _of_whatsapp)]
+    ("api", "moment"),
+    [(Telegram(), _of_telegram), (Slack("x"), _of_slack), (WhatsApp("x"), _of_whatsapp), (Discord(), _of_discord)],
 )
 def test_a_message_is_of_now_and_the_same_when_it_comes_again(api: Any, moment: Any):
     """A bot that leaves out messages from before its start takes this one, and knows it again."""

@@ -8,6 +8,7 @@ from wedgehog.harness.commands.first_spec.source_bots import bot_of
 from wedgehog.harness.commands.first_spec.spec_text import spec_text
 
 SLACK = {"api": "slack", "webhook": "/slack/events", "quiet_s": 1}
+DISCORD = {"api": "discord", "quiet_s": 1}
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,9 @@ SLACK = {"api": "slack", "webhook": "/slack/events", "quiet_s": 1}
         ("from slack_bolt.async_app import AsyncApp", SLACK),
         ("import { App } from '@slack/bolt'", SLACK),
         ("import { App } from '@slack/bolt'; new App({ socketMode: true })", {}),
+        ("import discord\nfrom discord.ext import commands", DISCORD),
+        ("const { Client } = require('discord.js')", DISCORD),
+        ("import discord_webhook", {}),
         ("import telegram_notify", {}),
         ("# like aiogram", {}),
         ("", {}),
@@ -30,11 +34,18 @@ def test_a_bot_is_known_by_its_library(source: str, talks: dict[str, object]):
     assert bot_of(source) == talks
 
 
-@pytest.mark.parametrize(("start", "talks"), [("python bot.py", {"quiet_s": 1}), ("PORT={port} python bot.py", SLACK)])
-def test_the_spec_of_a_bot_is_valid_and_says_how_it_finds_the_chat(start: str, talks: dict[str, object]):
+@pytest.mark.parametrize(
+    ("start", "talks", "host"),
+    [
+        ("python bot.py", {"quiet_s": 1}, "api.telegram.org"),
+        ("python bot.py", DISCORD, "gateway.discord.gg"),
+        ("PORT={port} python bot.py", SLACK, ""),
+    ],
+)
+def test_the_spec_of_a_bot_is_valid_and_says_how_it_finds_the_chat(start: str, talks: dict[str, object], host: str):
     """A fixed host works for a bot that polls; where a webhook listens, there is no private network."""
     text = spec_text("agent.yaml", "a", "anthropic", start, kind="chat", talks=talks)
     spec = AgentSpec.model_validate(yaml.safe_load(text))
     assert spec.chat is not None and (spec.chat.webhook is not None) is ("webhook" in talks)
-    assert ("api.telegram.org" in spec.hosts) is ("webhook" not in talks)
+    assert host in spec.hosts if host else not spec.hosts
     assert "{chat_url}" in text and ("by its fixed host" in text) is ("webhook" not in talks)
