@@ -26,7 +26,14 @@ def failed(turn: Turn, made_good_by: Literal["tool", "any"]) -> bool:
     if made_good_by == "any":
         return not last.ok and any(not call.ok for call in calls)
     ended_well = last.intact and last.ended is not None and last.ended.stop == "tool"
-    return not ended_well and any(not call.intact for call in calls)
+    return not ended_well and any(not (call.intact or spent_on_thoughts(call)) for call in calls)
+
+
+def spent_on_thoughts(call: Call) -> bool:
+    """Whether the reply came whole, and stopped at max_tokens before its first word or call: the model said nothing."""
+    ended = call.ended
+    at_limit = ended is not None and call.whole and ended.stop == "max_tokens" and not call.damaged
+    return at_limit and ended is not None and not ended.text_delivered.strip() and not ended.tool_calls
 
 
 def worst_of(turn: Turn) -> str:

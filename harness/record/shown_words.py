@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from wedgehog.harness.record.call_failures import spent_on_thoughts
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.views import Call, Turn
 
@@ -24,7 +25,8 @@ def may_be_last_words(turn: Turn, answer: str) -> bool:
         return True
     at_limit = last.ended.stop == "tool" and last.arrived.step > 1
     said_nothing = not last.ended.text_delivered.strip() and not last.ended.tool_calls
-    no_answer = last.ended.stop == "refusal" or (last.ended.stop in ("end", "tool") and said_nothing)
+    empty = spent_on_thoughts(last) or (last.ended.stop in ("end", "tool") and said_nothing)
+    no_answer = last.ended.stop == "refusal" or empty
     return at_limit or no_answer or any(shows_cut(call, turn, answer) for call in turn.main_calls)
 
 

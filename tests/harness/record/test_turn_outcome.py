@@ -216,6 +216,24 @@ def test_words_after_a_reply_that_announces_a_call_and_has_none_hide_no_answer(t
     assert _came_to(tell.end("I could not produce a final answer.").seal()).kind == kind
 
 
+@pytest.mark.parametrize(
+    ("said", "shown", "kind"),
+    [
+        ("", "I could not produce a final answer.", "stopped at its limit"),
+        ("", "", "hidden"),
+        ("It is a lighthouse, and", "I could not produce a final answer.", "hidden"),
+    ],
+    ids=["only thoughts", "and no word of the agent", "half an answer"],
+)
+def test_words_after_replies_whose_tokens_went_into_thoughts_hide_no_answer(said: str, shown: str, kind: str):
+    """The model said nothing, also when it was asked again."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in range(2):
+        tell.reply(tell.ask(1), said, stop="max_tokens")
+    assert _came_to(tell.end(shown).seal()).kind == kind
+
+
 def test_of_long_words_in_the_place_of_an_answer_the_end_is_quoted():
     """A log of the agent's start stands before its last words."""
     shown = "\n".join(f"Created notes/{n}.md" for n in range(20)) + f"\n{APOLOGY}"
