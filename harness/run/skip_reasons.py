@@ -213,7 +213,7 @@ def _of_control_run(scenario: Scenario, spec: AgentSpec, control: ControlFacts) 
     in_json = spec.finish is not None and spec.finish.writes_json
     tools = SHELL in scenario.tools_called if control.shell else bool(scenario.tools_called)
     return {
-        "the agent did not ask for JSON by a schema in its control run": (
+        "no main call of the agent asked for JSON by a schema in its control run": (
             "schema" in needs and not structured and not in_json
         ),
         "the agent made no background call that asks for JSON by a schema in its control run": (
