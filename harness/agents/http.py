@@ -2,6 +2,7 @@
 
 import asyncio
 import codecs
+import math
 import signal
 from contextlib import suppress
 from copy import copy
@@ -31,6 +32,8 @@ from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import Started
 
 POLL_S = 0.05
+SHUTS_DOWN_S = 30.0
+"""A service that was asked to end and takes no connection any more gets so long for its end, as in Kubernetes."""
 INHERITED_S = 1.0
 """A process that inherited a killed service's connection gets at least this long to answer on it."""
 POLL_TIMEOUT_S = 2.0
@@ -177,10 +180,19 @@ class HttpSession(Session):
     async def _is_killed(self) -> bool:
         if self._delivered is None or self._owned is None:
             return self._down
-        if await self._has_died():
+        if await self._has_died() or (self._shuts_down() and await self._has_died()):
             return True
-        self._delivered = None  # it survived, so a later end is its own
+        self._delivered = replace(self._delivered, until_s=-math.inf)  # it goes on; it may end its work before it obeys
         return False
+
+    def _shuts_down(self) -> bool:
+        """Whether it takes no connection any more; then it gets the time that a supervisor gives it."""
+        assert self._delivered is not None  # noqa: S101  callers check
+        port = self._around.values.get("port")
+        if self._delivered.until_s < 0 or port is None or is_listening(int(port)):
+            return False
+        self._delivered = replace(self._delivered, until_s=self._place.clock.now() + SHUTS_DOWN_S)
+        return True
 
     async def _restart(self) -> None:
         """Start it again; on another port if a process that it left behind still listens on the old one."""
@@ -298,11 +310,13 @@ class HttpSession(Session):
     async def _has_died(self) -> bool:
         """Whether the service has ended by the last signal; waits for the time that the signal allows."""
         assert self._owned is not None and self._delivered is not None and self._death is not None  # noqa: S101
-        left_s = max(0.5, self._delivered.until_s - self._place.clock.now())
+        left_s = max(0.5, self._delivered.until_s - self._place.clock.now()) if self._delivered.until_s > 0 else 0.0
         await asyncio.wait({self._death}, timeout=left_s)
         if not self._death.done():
             return False
-        return self._delivered.ended(await self._owned.ended(), self._death.result())
+        number, code = self._delivered.number, await self._owned.ended()
+        cleanly = number != signal.SIGKILL and code in (0, 128 + number)  # of its own accord a service does not end so
+        return cleanly or self._delivered.ended(code, self._death.result())
 
     async def _why(self, broken: BaseException) -> str:
         """Describe a broken connection, with the end of our service if it has ended."""

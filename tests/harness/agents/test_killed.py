@@ -21,7 +21,7 @@ COMMAND = """
     print("answer")
 """
 SERVICE = """
-    import json, os, pathlib, signal, subprocess, sys, time
+    import json, os, pathlib, signal, subprocess, sys, threading, time
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
     class Service(BaseHTTPRequestHandler):
@@ -44,7 +44,16 @@ SERVICE = """
 
     if pathlib.Path("broken").exists(): sys.exit("the session is broken")
     if "deaf" in sys.argv: signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()
+    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service)
+    server.daemon_threads = True
+    if "tidy" in sys.argv:
+        def stop(*_):
+            server.socket.close()
+            time.sleep(2)
+            os._exit(0)
+        signal.signal(signal.SIGTERM, stop)
+    if "patient" in sys.argv: signal.signal(signal.SIGTERM, lambda *_: threading.Timer(1.5, os._exit, [0]).start())
+    server.serve_forever()
 """
 HTTP = {
     "start": ["{python}", "{here}/agent.py", "{port}"],
@@ -184,6 +193,19 @@ async def test_a_service_that_survives_a_signal_goes_on(spec_of: Any, place: Any
         os.kill(session.leader.pid, signal.SIGKILL)
         await session.leader.ended()
         assert (await session.say("hello", first=False)).raised is not None
+
+
+@pytest.mark.parametrize("how", ["tidy", "patient"])
+async def test_a_service_that_takes_its_time_to_end_is_started_again(spec_of: Any, place: Any, how: str):
+    """It ends well, later than its grace: it closes its port first, or answers until it ends."""
+    slow = {**HTTP, "start": [*HTTP["start"], how]}
+    async with open_agent(spec_of(SERVICE, http=slow), place) as session:
+        first = (await session.say("hello", first=True)).answer
+        saying = asyncio.create_task(session.say("slow", first=False))
+        await hit(session, place, signal.SIGTERM, grace_s=0.3)
+        assert (await saying).ended == "killed"
+        again = await session.say("hello", first=False)
+        assert again.answer and again.answer.split()[0] != first.split()[0], again.error
 
 
 async def test_a_killed_callables_host_is_started_again(spec_of: Any, place: Any):

@@ -551,7 +551,12 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         (WRONG_SHAPE, SHOWN, {}, "no main call of the agent asked for JSON by a schema"),
         (WRONG_SHAPE, replace(SHOWN, shape=MainShape(structured=True)), {}, ""),
         (WRONG_SHAPE, SHOWN, {"finish": {"text": '{"say": "{answer}"}'}}, ""),
-        (WRONG_SHAPE, SHOWN, {"finish": {"text": "Answer: {answer}"}}, "no main call of the agent asked for JSON by a schema"),
+        (
+            WRONG_SHAPE,
+            SHOWN,
+            {"finish": {"text": "Answer: {answer}"}},
+            "no main call of the agent asked for JSON by a schema",
+        ),
         (WRONG_PLAN, replace(SHOWN, shape=MainShape(structured=True), background=True), {}, "no background call that"),
         (WRONG_PLAN, replace(SHOWN, background=True, plans=True), {}, ""),
         (PAGE, SHOWN, {}, "the agent advertises no tool fetch"),
