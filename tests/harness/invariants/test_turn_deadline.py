@@ -253,6 +253,16 @@ def test_an_agent_that_never_asked_at_all_is_inconclusive():
     assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "inconclusive"
 
 
+@pytest.mark.parametrize(("link", "status"), [("chat", "fail"), ("tcp:memory", "inconclusive")])
+def test_an_agent_that_gives_up_a_message_because_its_chat_refused_a_note_hangs(link: str, status: str):
+    """It has the message, and its user waits. A database may be what it needs before it asks."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.add(FaultFired(fault=0, name="chat_status", link=link, turn=1, step=1, attempt=1, call=None, proof="x"))
+    tell.wait(61).start_missed()
+    assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == status
+
+
 def test_an_agent_that_never_asks_though_the_network_is_back_hangs():
     """The fault that kept its first request away is healed; it neither asks again nor says an error."""
     tell = HistoryBuilder()
