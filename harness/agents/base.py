@@ -16,6 +16,7 @@ from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import Started, what_runs
 
 if TYPE_CHECKING:
+    from wedgehog.harness.agents.browser import Browser
     from wedgehog.harness.agents.warm_hosts import WarmHosts
     from wedgehog.harness.services.chat.service import ChatService
 
@@ -110,6 +111,12 @@ class AgentContext:
     """The name of the folder for its sessions, in `folder`."""
     pipe: str = ""
     """`host:port:secret` of the pipe server, for `wedgehog-pipe`; empty if there is none."""
+    port: int | None = None
+    """A free port for its service; None: any."""
+    front_url: str | None = None
+    """Where its user reaches that service, if a link lies between them."""
+    browser: "Callable[[], Browser] | None" = None
+    """Gives the browser of its user, in which pages are opened."""
     warm: "WarmHosts | None" = None
     """Forks a callable's process, if it can."""
     waited_s: Callable[[float], float] = no_wait
@@ -168,6 +175,8 @@ class Outcome:
     appends: bool = False
     """Whether all that it says is added to what its user has read: messages of a chat, pieces over a protocol."""
     ended: EndedHow = "by itself"
+    opened: str | None = None
+    """What a page showed when it was opened again for this message; None: it was open."""
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""
     usage: ToldUsage | None = None
@@ -240,6 +249,9 @@ class Session:
         if model is not None and self._spec.models:
             chosen = self._spec.models[model == "second"]
             self._around = replace(self._around, values={**self._around.values, "model": chosen})
+
+    async def load_again(self) -> None:
+        """Its user loads its page again before the next message. Only a page can be loaded."""
 
     @property
     def surroundings(self) -> Surroundings:

@@ -11,7 +11,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 def command_lines(spec: AgentSpec) -> Mapping[str, Sequence[str]]:
     """Each command line by its key."""
     lines = {"command": spec.command, "resume": spec.resume, "wake_up": spec.wake_up}
-    parts = {key: getattr(spec, key) for key in ("http", "chat", "lines", "acp", "tui")}
+    parts = {key: getattr(spec, key) for key in ("http", "page", "chat", "lines", "acp", "tui")}
     for step in ("start", "resume"):
         lines |= {f"{key}: {step}": getattr(part, step, None) for key, part in parts.items()}
     return {key: line for key, line in lines.items() if line}

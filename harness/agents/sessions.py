@@ -76,6 +76,8 @@ def _parts(spec: AgentSpec) -> Sequence[Any]:
         return [line for line in (spec.command, spec.resume) if line is not None]
     if spec.http is not None:
         return [[spec.http.url, spec.http.headers, spec.http.body]]
+    if spec.page is not None:
+        return []  # each user has a window of their own
     living = spec.lines or spec.tui
     # A process is a session of its own; what begins again on it must say which one.
     return [living.start, living.resume] if living is not None and living.resume is not None else []

@@ -15,6 +15,7 @@ def why_not_simulated(spec: AgentSpec) -> str:
         "a service runs as a process, and the spec has no `simulate`": spec.kind == "http" and not spec.simulate,
         "its function runs in another Python (python)": spec.python is not None,
         "a chat agent runs as a process": spec.kind == "chat",
+        "its user needs a browser (page)": spec.kind == "page",
         f"an agent that stays ({spec.kind}) runs as a process": spec.kind in ("lines", "acp", "tui"),
         "its tools run as processes (tools)": spec.tools is not None,
         "its private network has processes (hosts)": bool(spec.hosts),

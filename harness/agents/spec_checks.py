@@ -35,6 +35,7 @@ _OTHERS = {kind: tuple(other for other in AGENT_KINDS if other != kind) for kind
 """The kinds of agents beside each."""
 _NO_MEANING: tuple[tuple[tuple[AgentKind, ...], tuple[str, ...], str], ...] = (
     (("http",), ("abort", "answer", "error", "wake_up"), "for a service, '{}' goes inside 'http'"),
+    (("page",), ("abort", "answer", "error"), "for an agent with a page, '{}' goes inside 'page'"),
     (("chat",), ("answer", "error"), "a chat agent's messages are its answer; '{}' goes with 'command'"),
     (("chat",), ("abort",), "for an agent in a chat, '{}' goes inside 'chat'"),
     (
@@ -46,9 +47,9 @@ _NO_MEANING: tuple[tuple[tuple[AgentKind, ...], tuple[str, ...], str], ...] = (
     (("tui",), ("abort", "resume"), "for an agent with a screen, '{}' goes inside 'tui'"),
     (("tui",), ("answer", "error"), "its screen is what its user sees; '{}' goes with 'command'"),
     (("callable",), ("answer",), "a callable's answer is its return value; '{}' goes with 'command'"),
-    (("callable", "http", "chat", "acp"), ("resume",), "'{}' goes with 'command'"),
+    (("callable", "http", "page", "chat", "acp"), ("resume",), "'{}' goes with 'command'"),
     (_OTHERS["command"], ("stdin",), "'{}' goes with 'command'"),
-    (("callable", "chat", "lines", "acp", "tui"), ("wake_up",), "'{}' goes with 'command'"),
+    (("callable", "page", "chat", "lines", "acp", "tui"), ("wake_up",), "'{}' goes with 'command'"),
     (
         _OTHERS["callable"],
         ("python",),
@@ -129,7 +130,7 @@ def _hosts(spec: AgentKeys) -> Iterator[_Problem]:
         if link == "chat" and not spec.chat:
             yield ("hosts", host), "only agents with `chat: {start: …}` have a chat service"
     if listens(spec) or spec.http:
-        key = "http" if spec.http else "webhook"
+        key = "http" if spec.http else "page" if spec.page else "webhook"
         yield ("hosts",), f"an agent with `hosts` runs in a private network, where its `{key}` port cannot be reached"
     if spec.tools == "stdio" or "pipe" in template_names(spec):
         key = "tools" if spec.tools == "stdio" else "hosts"
@@ -152,13 +153,13 @@ def _links(spec: AgentKeys) -> Iterator[_Problem]:
 def _port(spec: AgentKeys) -> Iterator[_Problem]:
     """A service that we start is asked at a port that only we know."""
     if listens(spec) and "port" not in template_names(spec):
-        kind = "http" if spec.http else "chat"
+        kind = "http" if spec.http else "page" if spec.page else "chat"
         yield (kind, "start"), "no key contains {port}: write it where the service takes its port, here or in `env`"
 
 
 def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
     asked = {"command", "resume", "wake_up", "callable", "http", "chat", "env", "files", "workdir", "answer"}
-    asked |= {"session_files", "session_file", "lines", "acp", "tui", "links"}
+    asked |= {"session_files", "session_file", "lines", "acp", "tui", "links", "page"}
     yield from written_in(spec.model_dump(include=asked | {"error"}, exclude_none=True))
     for key in asked:
         getattr(spec, key)  # one that holds a mistake can have more of them
@@ -166,7 +167,7 @@ def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
 
 def listens(spec: AgentKeys) -> bool:
     """Whether we start it as a service on `{port}`."""
-    return bool((spec.http and spec.http.start) or (spec.chat and spec.chat.webhook))
+    return bool((spec.http and spec.http.start) or spec.page or (spec.chat and spec.chat.webhook))
 
 
 def template_names(spec: AgentKeys) -> set[str]:
@@ -197,7 +198,10 @@ def _bad_templates(spec: AgentKeys) -> Iterator[_Problem]:
         elif name == "message_id" and place[:2] not in _WITH_MESSAGE_ID:
             yield place, "{message_id} has a value only in http: headers and http: body"
         elif name == "port" and not listens(spec):
-            yield place, "{port} is only for a service that we start (http: {start: …}), or a bot with a webhook"
+            yield (
+                place,
+                "{port} is only for a service that we start (http: {start: …}), a page, or a bot with a webhook",
+            )
 
 
 def _workdir(spec: AgentKeys) -> Iterator[_Problem]:

@@ -9,6 +9,7 @@ from wedgehog.fake_llm.script.calls_in_text import CallsInText, placeholders
 from wedgehog.fake_llm.script.roles import SHELL, find_shell
 from wedgehog.harness.agents.backend_links import Backends
 from wedgehog.harness.agents.living_spec import AcpAgent, LinesAgent, Signal, TuiAgent
+from wedgehog.harness.agents.page_spec import PageAgent
 from wedgehog.harness.agents.runtime_install import Runtime
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec_part import (
@@ -25,7 +26,7 @@ from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.mistake import BadValueError
 from wedgehog.harness.services.chat.slack import ChatEvent
 
-AgentKind = Literal["command", "callable", "http", "chat", "lines", "acp", "tui"]
+AgentKind = Literal["command", "callable", "http", "page", "chat", "lines", "acp", "tui"]
 AGENT_KINDS: tuple[AgentKind, ...] = get_args(AgentKind)
 """The ways to talk to an agent; a spec has exactly one of these keys."""
 HostLink = Literal["llm", "chat"]
@@ -240,6 +241,7 @@ class AgentKeys(SpecPart):
     python: Annotated[str, AfterValidator(_python)] | None = None
     """The Python that runs a `callable`; ours without this key."""
     http: Http | None = None
+    page: PageAgent | None = None
     chat: Chat | None = None
     lines: LinesAgent | None = None
     acp: AcpAgent | None = None

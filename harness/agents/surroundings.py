@@ -99,7 +99,7 @@ def _values(spec: AgentSpec, place: AgentContext) -> dict[str, str]:
     if spec.models:
         values["model"] = spec.models[0]
     if listens(spec):
-        values["port"] = str(free_sim_port() if place.simulated else free_port())
+        values["port"] = str(free_sim_port() if place.simulated else place.port or free_port())
     if spec.runtime and spec.install:
         values |= {"bin": str(bin_of(spec.install, spec.runtime)), "install": str(spec.install)}
         values["version"] = spec.version

@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.missing import check_agents
+from wedgehog.harness.agents.opening import browser_of_users
 from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.warm_hosts import WarmHosts
@@ -46,6 +48,9 @@ from wedgehog.harness.sandbox.run_queue import processors
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.sim.network import SimNetwork
+
+if TYPE_CHECKING:
+    from wedgehog.harness.agents.browser import Browser
 
 
 class Campaign:
@@ -84,6 +89,7 @@ class Campaign:
         self._simulates = options.world == "sim"
         self._sim: SimPlayer | None = None
         self._warm: WarmHosts | None = None
+        self._browser: Callable[[], Browser] | None = None
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
         self._free = asyncio.Semaphore(max(1, options.jobs) + options.beside)
 
@@ -161,7 +167,8 @@ class Campaign:
                 yield SimNetwork()
         else:
             choosing = choose_network(self.options.network, self.say, env=env, log=log)
-            async with choosing as network, WarmHosts(self.mark) as self._warm:
+            users = browser_of_users(self.mark)
+            async with choosing as network, WarmHosts(self.mark) as self._warm, users as self._browser:
                 yield network
 
     async def _entry(self, entry: Entry, network: Network) -> Judgement:
@@ -281,6 +288,7 @@ class Campaign:
             network.name,
             scratch=Path(self._folder),
             words="" if self._simulates else mark,
+            browser=self._browser,
             warm=self._warm,
         )
 

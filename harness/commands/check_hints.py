@@ -5,6 +5,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 
+from wedgehog.harness.agents.page_spec import PageAgent
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.campaign.common_bound import DEADLINE
 from wedgehog.harness.commands.console import CheckFinding
@@ -24,6 +25,8 @@ def question(agent: AgentSpec) -> str:
     """
     if agent.http:
         return "does the service listen on {port}, and are `url` and `body` right?"
+    if agent.page:
+        return _about_page(agent.page)
     if agent.lines:
         send, done = map(_written, (agent.lines.send, agent.lines.done))
         return f"does it understand {send} (`send`), and does the last line of its answer fit {done} (`done`)?"
@@ -31,6 +34,13 @@ def question(agent: AgentSpec) -> str:
         busy = f", and no longer {agent.tui.busy!r} (`busy`)" if agent.tui.busy else ""
         return f"does its screen show {agent.tui.ready!r} while it waits (`ready`){busy}?"
     return ""
+
+
+def _about_page(page: PageAgent) -> str:
+    working, answer = page.busy or page.stop, page.answer
+    shows = f", does {answer!r} hold its answer (`answer`)" if answer else ""
+    busy = f", and can nothing be seen then that fits {working!r} (`busy`)" if working else ""
+    return f"can a message be typed in {page.input!r} (`input`){shows}{busy}?"
 
 
 def _written(line: object) -> str:

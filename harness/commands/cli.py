@@ -130,11 +130,12 @@ def init(
     ] = "",
     resume: Annotated[str | None, typer.Option(help="Its command line for the next message of a session.")] = None,
     kind: Annotated[
-        Literal["command", "callable", "http", "chat", "lines", "acp", "tui"] | None,
+        Literal["command", "callable", "http", "page", "chat", "lines", "acp", "tui"] | None,
         typer.Option(
             show_default=False,
-            help="How it gets its messages: one process each, as a Python function, as a service, in a chat; or as a "
-            "process that stays, by lines, by ACP, in a terminal. Default: as the project suggests, else `command`.",
+            help="How it gets its messages: one process each, as a Python function, as a service, on a page in a "
+            "browser, in a chat; or as a process that stays, by lines, by ACP, in a terminal. Default: as the project "
+            "suggests, else `command`.",
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: take what the project suggests.")] = False,
@@ -160,7 +161,7 @@ def init(
         asked = first.ASKS.get(kind, "Its command line:")
         command = ask(asked, command, partial(first.wrong_answer_to, kind), proposed)
         next_one = found.resume if command == proposed else ""
-        if kind in ("acp", "callable", "http"):
+        if kind in ("acp", "callable", "http", "page"):
             resume = ""
         elif resume or (resume is None and sys.stdin.isatty()):
             asked = "And for the next message on the same session (empty: the same)?"

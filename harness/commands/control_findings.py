@@ -204,7 +204,7 @@ def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
         return "does the function pass its first argument on to the model?"
     if agent.kind == "chat":
         return "does the agent pass what it polls on to the model?"
-    if agent.kind in ("acp", "tui"):
+    if agent.kind in ("acp", "tui", "page"):
         return "does the agent pass what it is given on to the model?"
     line = "command" if first or agent.resume is None else "resume"
     sent: Any = getattr(agent, line)

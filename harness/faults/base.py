@@ -32,6 +32,7 @@ Need = Literal[
     "redelivery",
     "two_events",
     "sessions",
+    "page",
     "chat",
     "chat_poll",
     "one_poller",

@@ -10,6 +10,7 @@ from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.inject.processes import ProcessFaults
 from wedgehog.harness.network.base import NetworkError
+from wedgehog.harness.scenario.trigger import CHANNEL
 
 
 class ReplyGate:
@@ -108,6 +109,9 @@ class ReplyGate:
             return
         if state.at.in_request:
             await self._run.before_request(state)
+            return
+        if state.planned.link == CHANNEL:
+            self._run.spawn(self._run.whole_link(state, self._run.links[CHANNEL], point.call))
             return
         head, at = (0, 0) if byte == BEFORE_HEAD else (point.head, point.head + byte)
         link = self._run.links[state.planned.link]

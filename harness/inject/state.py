@@ -17,7 +17,7 @@ from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import Note, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtCall, Trigger
+from wedgehog.harness.scenario.trigger import CHANNEL, AtCall, Trigger
 
 T = TypeVar("T")
 SETTLE_S = 0.02
@@ -209,5 +209,5 @@ class InjectorState:
 
 
 def _can_meet_calls(planned: PlannedFault, family: type[Fault]) -> bool:
-    on_calls = planned.link == "llm" or isinstance(planned.fault, ActorFault)
+    on_calls = planned.link in ("llm", CHANNEL) or isinstance(planned.fault, ActorFault)
     return on_calls and isinstance(planned.trigger, AtCall) and isinstance(planned.fault, family)

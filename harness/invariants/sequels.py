@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from wedgehog.harness.invariants.history_kept import summarized
 from wedgehog.harness.invariants.scope import main_calls_of, refused_as_too_long_before
+from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
@@ -72,13 +73,20 @@ def _answered_before(history: History, bad: Turn) -> Turn | None:
 
 def _is_excused(history: History, it: Sequel, first: Call) -> bool:
     """Whether a request may carry nothing: a long turn, a full window, a summary, or words that say so."""
-    if _is_long(it.answered) or _is_long(it.bad):
+    if _is_long(it.answered) or _is_long(it.bad) or _begins_in_sight(it):
         return True
     if refused_as_too_long_before(history, first) or summarized(history, it.answered, first):
         return True
     told = (turn.end for turn in (it.bad, it.after) if turn.end is not None)
     shown = (f"{end.answer}\n{end.error}\n{end.stdout}\n{end.stderr}" for end in told)
     return any(map(BEGINS_ANEW.search, shown))
+
+
+def _begins_in_sight(it: Sequel) -> bool:
+    """Whether a page, opened again, shows nothing of the answered turn: its user sees that all begins anew."""
+    opened = it.after.end.opened if it.after.end is not None else None
+    said = it.answered.stimulus
+    return opened is not None and said is not None and plain(said.nonce) not in plain(opened)
 
 
 def _is_long(turn: Turn) -> bool:

@@ -1,7 +1,9 @@
 """One run to be made, with the bounds of its turns."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.harness.agents.spec import AgentSpec
@@ -13,6 +15,9 @@ from wedgehog.harness.run.count_bounds import count_bounds
 from wedgehog.harness.run.deadline import Bounds
 from wedgehog.harness.run.recovery import recovery_calls
 from wedgehog.harness.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from wedgehog.harness.agents.browser import Browser
 
 TURN_S = 120.0
 """The stock bound of a turn, where neither the spec nor the scenario names one."""
@@ -38,6 +43,8 @@ class Job:
     """Whether a turn is stopped once its number of calls surely breaks a bound."""
     words: str = ""
     """A part of the seed of its words: they differ from those of an earlier run, which a database may still hold."""
+    browser: "Callable[[], Browser] | None" = None
+    """Gives the browser of the agent's user; not in virtual time."""
     warm: WarmHosts | None = None
     """Forks a callable's process; not in virtual time."""
 

@@ -50,6 +50,8 @@ class UserMessage:
     """Whether it is the first message of its session."""
     chosen_model: ChosenModel | None = None
     """The model that its user chooses before it; None: the one that was chosen last."""
+    loads_again: bool = False
+    """Whether its user loads the page again before it."""
     again_s: float | None = None
     """Real seconds after which its front end delivers it again."""
     as_other_event: bool = False
@@ -101,6 +103,7 @@ class RunMessages:
             turn.session,
             self.scenario.opens(number),
             turn.chosen_model,
+            turn.loads_again,
             None if turn.again_s is None else turn.again_s / self.time_scale,
             turn.again_as == "other_event",
         )

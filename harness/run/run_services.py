@@ -17,6 +17,8 @@ from wedgehog.harness.agents.spec_keys import Chat
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.targets import Hit
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError
+from wedgehog.harness.network.ports import HOST as LOOPBACK
+from wedgehog.harness.network.ports import free_port
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.service import BeaconSeen, ChatAsked, PageAsked, StoreAsked, ToolAsked, ToolRefused
 from wedgehog.harness.record.events.turn import DeliveredAgain, StimulusGiven
@@ -24,7 +26,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import CONTROL_TOOLS
 from wedgehog.harness.scenario.fault_plan import FaultPlan
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, STORE
+from wedgehog.harness.scenario.trigger import BACKEND, CHANNEL, CHAT, HOST, STORE
 from wedgehog.harness.services.backend import BackendProxy
 from wedgehog.harness.services.beacon import BeaconPhase, dotted
 from wedgehog.harness.services.database import Database
@@ -104,6 +106,8 @@ class RunServices:
                 tools, way, folder, mark, log, clock, time_scale, injector.tools, self, pipe, link=front
             )
         self.chat = self._chat_service(agent.chat) if agent.chat is not None else None
+        self.port = free_port() if agent.page is not None else None
+        """Where the service of a page listens."""
         self._pages_offered: dict[str, str] = {}
         """Paths of pages that the model has asked for, each with the token of its tool call."""
         self._stack = contextlib.AsyncExitStack()
@@ -147,6 +151,8 @@ class RunServices:
                 upstreams[WEB] = (await stack.enter_async_context(pages)).address
             if self.chat is not None:
                 upstreams[CHAT] = (await stack.enter_async_context(self.chat)).address
+            if self.port is not None and self._links.plan.strikes(CHANNEL):
+                upstreams[CHANNEL] = (LOOPBACK, self.port)
             for name, upstream in upstreams.items():
                 await stack.enter_async_context(self._links.open(name, upstream))
             for name, link in self._agent.links.items():

@@ -54,7 +54,7 @@ from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
 from wedgehog.harness.sandbox.process_info import peers_of
-from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, STORE
+from wedgehog.harness.scenario.trigger import BACKEND, CHANNEL, CHAT, HOST, STORE
 from wedgehog.harness.services import beacon
 from wedgehog.harness.services.backend import place_of
 from wedgehog.harness.sim.loop import watch_commands
@@ -263,6 +263,9 @@ class _Run:
             backends={name: place_of(links[BACKEND + name].address) for name in self.job.agent.links},
             pipe=self.pipes.address,
             simulated=self.simulated,
+            port=self.services.port,
+            front_url=links.url(CHANNEL),
+            browser=self.job.browser,
             warm=self.job.warm,
             waited_s=self.cpu.waited_s if self.cpu is not None else no_wait,
             work=AtWork(self.history, self.injector, self.beacons.look, self.recorder.sent),

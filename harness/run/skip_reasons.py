@@ -156,7 +156,10 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
     by_webhook = spec.chat is not None and spec.chat.webhook is not None
     return {
         "the spec does not say how its own timer fires (wake_up)": "wake_up" in needs and not spec.wakes_up,
-        "the agent has no front end that could give up (http)": "front_end" in needs and spec.kind != "http",
+        "the agent has no front end that could give up (http, page)": (
+            "front_end" in needs and spec.kind not in ("http", "page")
+        ),
+        "its user does not sit in front of a page (page)": "page" in needs and spec.kind != "page",
         "the agent did not ask for permission in its control run": "permission" in needs and not control.asks,
         "the agent offers its user no such answer to a request for permission": not _can_answer(scenario, control),
         "the spec does not say how its user chooses another model (models)": "models" in needs and spec.models is None,
@@ -170,6 +173,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         "the agent takes one call at a time (callable)": "second_message" in needs and spec.kind == "callable",
         "the agent polls its chat, which delivers a message again only to a webhook": (
             "redelivery" in needs and spec.chat is not None and not by_webhook
+        ),
+        "the user of a page waits for the answer before the next message (page)": (
+            "second_message" in needs and spec.kind == "page"
         ),
         "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
             "redelivery" in needs and "message_id" not in template_names(spec) and not by_webhook
@@ -245,8 +251,8 @@ def _of_sessions(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> 
     return {
         "the spec says that a turn ends sooner than this reply does (limits: turn_s)": _ends_before(scenario, spec),
         "the agent does not continue a session": several_turns and not goes_on(scenario, spec, control),
-        "all sessions of a service are one process, which a fault on processes would hit (http)": (
-            {"sessions", "processes"} <= needs and spec.kind == "http"
+        "all sessions of a service are one process, which a fault on processes would hit (http, page)": (
+            {"sessions", "processes"} <= needs and spec.kind in ("http", "page")
         ),
         f"one session: {one_session}": "sessions" in needs and one_session is not None,
     }

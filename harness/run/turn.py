@@ -162,6 +162,8 @@ class TurnPlayer:
         self.frozen_before_s = self.run.injector.frozen_s
         self._answer_questions(message)
         self.session.choose(message.chosen_model)
+        if message.loads_again:
+            await self.session.load_again()
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=message.opens))
         given_s = self.run.clock.now()
         self.at_work = True
@@ -267,6 +269,7 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
         shared=outcome.shared,
         log_on_stderr=outcome.log_on_stderr,
         appends=outcome.appends,
+        opened=outcome.opened,
         after_answer_s=outcome.after_answer_s,
         usage=outcome.usage,
     )

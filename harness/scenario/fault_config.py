@@ -14,11 +14,11 @@ from wedgehog.harness.scenario import link_triggers
 from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.fault_plan import ALWAYS, PlannedFault, StickTo
 from wedgehog.harness.scenario.mistake import BadValueError
-from wedgehog.harness.scenario.trigger import BACKEND, CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
+from wedgehog.harness.scenario.trigger import BACKEND, CHANNEL, CHAT, HOST, PIPE, STORE, Moment, Phase, Trigger
 
 AGENT = "agent"
 """The link whose faults hit the agent's processes."""
-LINKS = ("llm", "channel", "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
+LINKS = ("llm", CHANNEL, "tool:web", HOST, PIPE, STORE, CHAT, AGENT)
 
 ANY_PIPE = r"ipc:[A-Za-z0-9._-]+"
 """A `wedgehog-pipe --name NAME` of the agent's own."""
@@ -152,6 +152,7 @@ class FaultConfig(ConfigModel):
         counts = self.at.event is not None or (self.at.phase == "linger" and isinstance(self.fault, WireFault))
         place: dict[Need, bool] = {
             "stream": counts,
+            "page": self.link == CHANNEL and isinstance(self.fault, WireFault),
             "chat": self.link == CHAT,
             "chat_poll": self.at.chat == "poll",
             "background": self.at.on == "background",

@@ -69,6 +69,10 @@ class FaultPlan:
         """The same plan, faster."""
         return FaultPlan(tuple(planned.scaled(factor) for planned in self.faults))
 
+    def strikes(self, link: str) -> bool:
+        """Whether bytes on this link may be harmed."""
+        return any(it.link == link and isinstance(it.fault, WireFault) for it in self.faults)
+
     def hits_requests(self, link: str) -> bool:
         """Whether a request on this link may be faulty."""
         return any(it.link == link and it.trigger.in_request for it in self.faults)

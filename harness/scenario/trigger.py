@@ -19,6 +19,8 @@ HOST = "tool:mcp"
 PIPE = "ipc:mcp"
 STORE = "store:db"
 CHAT = "chat"
+CHANNEL = "channel"
+"""From the agent's user to its service."""
 BACKEND = "tcp:"
 """How the name of a link to a server of the user's own begins."""
 
@@ -45,7 +47,7 @@ _COUNTED_AT = {
 }
 """Where a fault that counts the bytes of one connection fires, by link."""
 _OF_A_LINK = "`phase: connect`, at `after_s` or at a `tool`"
-_WITHOUT_MODEL = ("channel", "tool:web")
+_WITHOUT_MODEL = (CHANNEL, "tool:web")
 """Links on which no reply of the model is held."""
 _IN_A_REPLY = "`{}` is a place in a model's reply, and {} carries none"
 
@@ -196,11 +198,8 @@ class AtReply(AtCall):
     def _misfit(self, fault: Fault, link: str) -> Misfit | None:
         if isinstance(fault, ReplyFault) and fault.beside_the_main and self.on not in ("background", COMPACTION):
             return f"{fault.name} fires beside the conversation: write `on: {COMPACTION}` or `on: background`", ("at",)
-        if link.startswith(BACKEND):
-            return f"on {link} a {fault.name} fires at {_OF_A_LINK}", ("at",)
-        if link in _WITHOUT_MODEL and isinstance(fault, WireFault):
-            place = "`phase: request`" if counts_bytes(fault) else _OF_A_LINK
-            return f"on {link} a {fault.name} fires at {place}", ("at",)
+        if link.startswith(BACKEND) or (link in _WITHOUT_MODEL and isinstance(fault, WireFault)):
+            return _beside_the_model(fault, link)
         if link not in (HOST, STORE) or not isinstance(fault, WireFault):
             return Trigger._misfit(self, fault, link)
         for key in ("event", "phase"):
@@ -262,6 +261,14 @@ class AtTool(Trigger):
             return f"{fault.name} counts bytes of one connection, and a tool call holds none: {_BY_STEP}", ("at",)
         late = f"a {fault.name} fires before the first byte of a result, or at `byte`: leave `when` out", ("at", "when")
         return late if self.when == "done" else None
+
+
+def _beside_the_model(fault: Fault, link: str) -> Misfit | None:
+    """Why a fault can not fire here at a place in a reply: only its user can lose it while the model speaks."""
+    if link == CHANNEL and isinstance(fault, WireFault) and fault.closes_port:
+        return None
+    place = "`phase: request`" if counts_bytes(fault) and not link.startswith(BACKEND) else _OF_A_LINK
+    return f"on {link} a {fault.name} fires at {place}", ("at",)
 
 
 def counts_bytes(fault: Fault) -> bool:

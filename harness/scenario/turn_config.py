@@ -52,6 +52,8 @@ class TurnConfig(ConfigModel):
     """What the user answers to a request for permission to run a tool; `deny_once` denies only the first one."""
     chosen_model: ChosenModel | None = None
     """The user chooses this one of the spec's `models` before the message; by default the choice stays."""
+    loads_again: bool = False
+    """The user loads the agent's page again before the message."""
     model: list[ReplyConfig] = []
 
     @model_validator(mode="after")

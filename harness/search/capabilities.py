@@ -10,7 +10,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import fault_named
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.scenario.fault_config import AGENT
-from wedgehog.harness.scenario.trigger import HOST
+from wedgehog.harness.scenario.trigger import CHANNEL, HOST
 from wedgehog.harness.search.cells import BESIDE_THE_MAIN, OF_A_SUBAGENT, SECOND_MESSAGE, Cell
 from wedgehog.harness.search.scripts import ScriptKind, fitting
 
@@ -63,7 +63,7 @@ class Capabilities:
         shell = find_shell([ToolSpec(name, schema=schema) for name, schema in control.schemas.items()])
         known = (CONTROL_TOOL, *((shell.name,) if shell else ()))
         own = {name: schema for name, schema in control.schemas.items() if not name.endswith(known)}
-        links = ("llm", AGENT, *(("channel",) if spec.kind == "http" else ()), *((HOST,) if host else ()))
+        links = ("llm", AGENT, *((CHANNEL,) if spec.kind in ("http", "page") else ()), *((HOST,) if host else ()))
         scale = _scale(spec) if spec.scales_time else 1.0
         return cls(
             control.shell,
@@ -71,7 +71,7 @@ class Capabilities:
             host,
             3 if control.resumes else 1,
             links,
-            second_message=control.resumes and spec.kind != "callable",
+            second_message=control.resumes and spec.kind not in ("callable", "page"),
             wakes_up=control.resumes and spec.wakes_up,
             time_scale=scale,
             turn_s=max(TURN_S, spec.limits.turn_s or 0.0),

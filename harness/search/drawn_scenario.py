@@ -11,7 +11,7 @@ from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import HOST
+from wedgehog.harness.scenario.trigger import CHANNEL, HOST
 from wedgehog.harness.search.capabilities import COMPACTED_BY, SLOW_S, Capabilities
 from wedgehog.harness.search.cells import (
     NO_FAULT,
@@ -155,7 +155,7 @@ class TurnDrawer:
     @property
     def _waits_for_nothing(self) -> bool:
         """Whether no fault makes the turn longer: with a slow tool a patient agent would exceed its bound."""
-        return all(cell.link in (AGENT, "channel") or cell.fault == NO_FAULT for cell in self._cells)
+        return all(cell.link in (AGENT, CHANNEL) or cell.fault == NO_FAULT for cell in self._cells)
 
     @staticmethod
     def _place(cell: Cell) -> Mapping[str, int]:

@@ -130,6 +130,7 @@ class HistoryBuilder(CallBuilder):
         after_answer_s: float | None = None,
         usage: ToldUsage | None = None,
         streamed: bool = False,
+        opened: str | None = None,
     ) -> "HistoryBuilder":
         """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
@@ -150,6 +151,7 @@ class HistoryBuilder(CallBuilder):
                 after_answer_s=after_answer_s,
                 usage=usage,
                 streamed=streamed,
+                opened=opened,
             )
         )
         self.turn = 0

@@ -331,6 +331,14 @@ def _arguments_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _page_kept(play: RunDraw) -> None:
+    """A page that is opened again is empty."""
+    for opened in (None, "How can I help?"):
+        play.tell.message()
+        play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
+        play.tell.end(opened=opened)
+
+
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "arguments_told": (_arguments_told,),
     "calls_kept": (_a_lost_call,),
@@ -359,6 +367,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "missing_tools_told": (_missing_tools_told,),
     "no_invented_answer": (_no_invented_answer,),
     "usage_told": (_usage_told,),
+    "page_kept": (_page_kept,),
     "words_kept": (_words_before_a_call, _an_answer),
 }
 """The ways to violate each."""

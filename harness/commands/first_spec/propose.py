@@ -20,6 +20,7 @@ from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_progr
 from wedgehog.harness.commands.first_spec.source_node_lines import node_lines_of
 from wedgehog.harness.commands.first_spec.source_options import message_words, resume_flag, shown_words
 from wedgehog.harness.commands.first_spec.source_others import CODE, NOTES, scripts
+from wedgehog.harness.commands.first_spec.source_pages import page_of
 from wedgehog.harness.commands.first_spec.source_reading import QUESTIONS
 from wedgehog.harness.commands.first_spec.source_routes import route_of
 from wedgehog.harness.commands.first_spec.source_screen import screen_of
@@ -108,6 +109,9 @@ def _talks(kind: AgentKind, because: Path, sources: dict[Path, str], trees: Tree
         return (screen_of(trees[because]) or {}) if because in trees else {}
     if kind == "lines":
         return lines_of(trees[because]) if because in trees else node_lines_of(sources.get(because, ""))
+    if kind == "page":
+        library = page_of(sources.get(because, ""))
+        return dict(library.keys) if library else {}
     if kind == "chat":
         return bot_of(sources.get(because, ""))
     if kind == "http":
@@ -167,6 +171,7 @@ def _starts(
 ) -> Iterator[tuple[AgentKind, str, str]]:
     """Yield how the agent may be started, the surest first: kind, command line, and the file that says so."""
     yield from _bots(sources, trees)
+    yield from _pages(sources, trees)
     yield from _by_framework(sources, trees, folder)
     yield from _by_scripts(project, trees, folder)
     yield from _by_name(sources, trees, folder)
@@ -190,6 +195,15 @@ def _bots(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[AgentKind, s
         path = usual[0]
         port = "PORT={port} " if "webhook" in bot_of(sources[path]) else ""
         yield "chat", f"{port}{'python' if path.suffix == '.py' else 'node'} {path.as_posix()}", str(path)
+
+
+def _pages(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[AgentKind, str, str]]:
+    """The one program that makes a page for a chat."""
+    found = [(path, library) for path in trees if (library := page_of(sources[path]))]
+    usual = [it for it in found if _rank(it[0]) < len(ENTRIES)] or found
+    if len(usual) == 1:
+        path, library = usual[0]
+        yield "page", library.start.format(file=path.as_posix()), str(path)
 
 
 def _by_framework(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[tuple[AgentKind, str, str]]:

@@ -34,6 +34,7 @@ ASKS: Mapping[AgentKind, str] = {
     "command": "Its command line, with {message} where the message goes:",
     "callable": "Its function, as file.py:function:",
     "http": "The command that starts the service, with {port}:",
+    "page": "The command that starts the service of the page, with {port}:",
 }
 """What to ask for its start; a process that stays has a command line."""
 GUESSES: Mapping[str, dict[str, object]] = {
@@ -45,6 +46,7 @@ GUESSES: Mapping[str, dict[str, object]] = {
     },
     "acp": {},
     "chat": {"quiet_s": 1},
+    "page": {"answer": ".assistant", "busy": ".spinner", "stop": "button.stop"},
     "tui": {"ready": "^> *$"},
     "http": {
         "ready": "/health",
@@ -60,7 +62,7 @@ CHAT_HOSTS: Mapping[str, tuple[str, ...]] = {
     "discord": ("discord.com", "gateway.discord.gg"),
 }
 """The fixed hosts of each chat that has no webhook."""
-PAGES: Mapping[str, str] = {"http": "docs/agents.md", "chat": "docs/chats.md"}
+PAGES: Mapping[str, str] = {"http": "docs/agents.md", "chat": "docs/chats.md", "page": "docs/pages.md"}
 """Where its keys are explained, if that is not the page about agents that stay."""
 TO_CHAT = """\
 # It must send its messages to {chat_url}, by a variable that it reads{hosts}.

@@ -66,6 +66,8 @@ class TurnEnded(Event):
     """None if the spec does not say where it stands, or it stood nowhere."""
     streamed: bool = False
     """Whether a service sent its status before it knew the answer, as server-sent events do."""
+    opened: str | None = None
+    """What a page showed when it was opened again for the message of this turn; None: it was open, or is no page."""
 
 
 class PermissionAsked(Event):

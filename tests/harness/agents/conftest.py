@@ -34,7 +34,7 @@ def spec_of(tmp_path: Path) -> Callable[..., AgentSpec]:
 
     def make(code: str = "", **keys: object) -> AgentSpec:
         (tmp_path / "agent.py").write_text(dedent(code))
-        if not {"callable", "http", "chat", "lines", "acp", "tui"} & keys.keys():
+        if not {"callable", "http", "page", "chat", "lines", "acp", "tui"} & keys.keys():
             keys = {"command": ["{python}", "{here}/agent.py", "{message}"], **keys}
         (tmp_path / "agent.yaml").write_text(yaml.safe_dump({"name": "a", "wire": "openai-chat", **keys}))
         return load_spec(tmp_path / "agent.yaml")

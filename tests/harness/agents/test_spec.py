@@ -82,10 +82,11 @@ def test_what_a_spec_leaves_out_has_the_documented_defaults(tmp_path: Path):
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ("", "a.yaml:1: expected exactly one of command, callable, http, chat, lines, acp and tui, found none"),
+        ("", "a.yaml:1: expected exactly one of command, callable, http, page, chat, lines, acp and tui, found none"),
         (
             "command: [x]\ncallable: a:b\n",
-            "a.yaml:4: expected exactly one of command, callable, http, chat, lines, acp and tui, found command and",
+            "a.yaml:4: expected exactly one of command, callable, http, page, chat, lines, acp and tui, "
+            "found command and",
         ),
         ("comand: [x]\n", "a.yaml:3: unknown key 'comand' (did you mean 'command'?)"),
         ("command: []\n", "a.yaml:3: 'command': expected a list of at least 1, found an empty list"),
@@ -338,7 +339,7 @@ def test_a_call_in_text_holds_its_argument(tmp_path: Path, calls: str, said: str
         ("{start: [x], webhook: /hook}", "no key contains {port}"),
         (
             '{start: [x, "{port}"]}',
-            "{port} is only for a service that we start (http: {start: …}), or a bot with a webhook",
+            "{port} is only for a service that we start (http: {start: …}), a page, or a bot with a webhook",
         ),
         (
             '{start: [x, "{port}"], webhook: /hook}\nhosts: {api.x.org: chat}',

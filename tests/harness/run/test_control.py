@@ -30,7 +30,7 @@ QUESTION = {"turns": [{"user": "Paint it.", "model": [{"tool": "ask_user", "args
 
 
 def agent(**words: Any) -> AgentSpec:
-    command = {} if {"http", "chat"} & words.keys() else COMMAND
+    command = {} if {"http", "chat", "page"} & words.keys() else COMMAND
     return AgentSpec.model_validate({"name": "a", "wire": "anthropic", **command, **words})
 
 
@@ -515,6 +515,15 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
             SHOWN,
             {"http": {"base": "http://127.0.0.1:1", "url": "/"}},
             "",
+        ),
+        ({"faults": [{"link": "channel", "do": "give_up"}]}, SHOWN, {"page": {"start": ["x", "{port}"]}}, ""),
+        ({"faults": [{"link": "channel", "do": "down"}]}, SHOWN, {}, "its user does not sit in front of a page (page)"),
+        ({"turns": [{"user": "x", "loads_again": True}]}, SHOWN, {}, "its user does not sit in front of a page (page)"),
+        (
+            {"turns": [{"user": "x", "model": [{"text": "y"}]}, {"user": "z", "during": {"phase": "middle"}}]},
+            SHOWN,
+            {"page": {"start": ["x", "{port}"]}},
+            "the user of a page waits for the answer",
         ),
         ({"faults": [{"do": "abort"}]}, SHOWN, {}, ""),
         (

@@ -92,7 +92,7 @@ TOOLS = "tools: {weather: {}}\nstore: {}\n"
         ("{link: tool:web, at: {phase: connect}, do: cut}", "cut counts bytes: write `phase: request`"),
         ("{link: tool:web, do: cut}", "on tool:web a cut fires at `phase: request`"),
         ("{link: tool:web, at: {byte: 9}, do: stall}", "on tool:web a stall fires at `phase: request`"),
-        ("{link: channel, do: refuse}", "on channel a refuse fires at `phase: connect`, at `after_s` or at a `tool`"),
+        ("{link: tool:web, do: refuse}", "on tool:web a refuse fires at `phase: connect`, at `after_s` or at a `tool`"),
         ("{link: channel, at: {event: 2}, do: {latency: 1}}", "on channel a latency fires at `phase: connect`"),
         ("{at: {query: 1}, do: {cut: fin}}", "`query` counts what our database is asked: write `link: store:db`"),
     ],
@@ -116,6 +116,7 @@ def test_a_fault_that_could_never_strike_is_refused(tmp_path: Path, fault: str, 
         "{link: tool:web, at: {phase: request}, do: cut}",
         "{link: tool:web, at: {after_s: 1}, do: {latency: 1}}",
         "{link: channel, do: give_up}",
+        "{link: channel, at: {event: 2}, do: down}",
     ],
 )
 def test_a_fault_that_can_strike_is_taken(tmp_path: Path, fault: str):

@@ -1,0 +1,82 @@
+"""The browser of a campaign: each user of a page has a window of their own in it, without cookies of others."""
+
+import asyncio
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from playwright.async_api import Browser as Chromium
+from playwright.async_api import BrowserContext, Playwright, async_playwright
+from playwright.async_api import Error as BrowserError
+
+from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE
+
+VARIABLE = "WEDGEHOG_BROWSER"
+"""With the path of a browser that is built on Chromium in this variable, that one is used."""
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge")
+ARGUMENTS = (
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--no-first-run",
+)
+"""It asks for nothing but what the page asks for."""
+MISSING = (
+    "a page needs a browser: install Chromium (`playwright install chromium`, or the system's own), or name one in "
+    f"{VARIABLE}"
+)
+
+
+class Browser:
+    """Started with the first window, and again if it has ended meanwhile."""
+
+    def __init__(self, mark: str) -> None:
+        """`mark`: what its processes carry, so that they end with the campaign."""
+        self._mark = f"{mark}/browser"
+        self._starting = asyncio.Lock()
+        self._driver: Playwright | None = None
+        self._chromium: Chromium | None = None
+
+    async def close(self) -> None:
+        """End it."""
+        if self._chromium is not None:
+            with suppress(BrowserError):
+                await self._chromium.close()
+        if self._driver is not None:
+            await self._driver.stop()
+
+    async def window(self) -> BrowserContext:
+        """A user's window, which the caller closes. Errors: AgentError (there is no browser)."""
+        async with self._starting:
+            chromium = await self._started()
+        window = await chromium.new_context()
+        window.set_default_timeout(0)  # the scenario sets the time limits
+        return window
+
+    async def _started(self) -> Chromium:
+        if self._chromium is not None and self._chromium.is_connected():
+            return self._chromium
+        if self._driver is None:
+            self._driver = await async_playwright().start()
+        program = find_browser(Path(self._driver.chromium.executable_path))
+        if program is None:
+            raise AgentError(MISSING)
+        try:
+            self._chromium = await self._driver.chromium.launch(
+                executable_path=program, args=ARGUMENTS, env={**os.environ, RUN_VARIABLE: self._mark}
+            )
+        except BrowserError as wrong:
+            raise AgentError(f"{program} could not be started: {str(wrong).splitlines()[0]}") from None
+        return self._chromium
+
+
+def find_browser(downloaded: Path) -> str | None:
+    """The program: the one that is named, else Playwright's own where it was downloaded, else the system's."""
+    named = os.environ.get(VARIABLE)
+    if named or downloaded.is_file():
+        return named or str(downloaded)
+    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)

@@ -1,0 +1,223 @@
+"""An agent whose user sits in front of a page: a turn ends when the page is not busy, and stands still."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+from playwright.async_api import BrowserContext
+from playwright.async_api import Error as BrowserError
+
+from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.http import ABORT_TIMEOUT_S, HttpReply, HttpSession, HttpTurn
+from wedgehog.harness.agents.page_view import News, PageView, Seen, news
+from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.spec_keys import Http, HttpCall
+from wedgehog.harness.sandbox.owned import Tree
+
+POLL_S = 0.1
+MOST_CHARS = 1_000_000
+NOTHING_NEW = News()
+LONGEST_DRAFT_S = 30.0
+"""So long after the last change an older request or command keeps the turn open. Divided by the time scale."""
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What its user has seen of one turn."""
+
+    before: Seen
+    news: News = NOTHING_NEW
+    changed_s: float = 0.0
+    """When the news changed; 0 if there are none."""
+    errors: dict[str, None] = field(default_factory=dict)
+    """All that were seen, also those that have gone."""
+
+
+class PageSession(HttpSession):
+    """A service that we start; a browser opens its page."""
+
+    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+        assert spec.page is not None and place.browser is not None  # noqa: S101  open_agent chose by it
+        super().__init__(spec, place, surroundings, tree, Http(start=spec.page.start, ready=spec.page.url, url="/"))
+        self._keys, self._browser = spec.page, place.browser
+        self._window: BrowserContext | None = None
+        self._view: PageView | None = None
+        self._at = spec.page.url
+        """The path at which its user was last."""
+        self._opened: str | None = None
+        """What the page showed when it was opened again for this turn."""
+        self._reading = _Reading(Seen())
+        self._stopped = self._has_spoken = self._is_fresh = False
+        self._front = place.front_url or self._base
+
+    async def open(self) -> None:
+        """Open the page too."""
+        await super().open()
+        with suppress(ConnectionError):  # (its next message says so)
+            await self._shown()
+
+    async def close(self) -> None:
+        """Close the window too."""
+        await super().close()
+        if self._window is not None:
+            with suppress(BrowserError):
+                await self._window.close()
+
+    @property
+    def stops_by_hanging_up(self) -> bool:
+        """Whether its user can only close the page."""
+        return self._keys.stop is None
+
+    def beside(self) -> None:
+        """Its user waits until the agent is ready for the next message."""
+
+    async def apart(
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
+    ) -> HttpSession:
+        """Another user in a window of their own."""
+        twin = await super().apart(name, place, surroundings, at_once=at_once, struck=struck)
+        assert isinstance(twin, PageSession)  # noqa: S101  a copy of this one
+        twin._window = twin._view = None
+        twin._at, twin._reading, twin._has_spoken = self._keys.url, _Reading(Seen()), False
+        return twin
+
+    async def load_again(self) -> None:
+        """Close the page; it is opened again for the next message."""
+        await self._close_view()
+
+    # ---- a turn
+
+    async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
+        """Type the message, and read the page until the turn is over. Errors: ConnectionError (there is no page)."""
+        self._opened, self._reading, self._stopped = None, _Reading(Seen()), False
+        view = await self._shown()
+        before = await self._idle(view)
+        if self._is_fresh and self._has_spoken:
+            self._opened = "\n".join(before.lines)[:MOST_CHARS]
+        self._reading, self._has_spoken, self._is_fresh = _Reading(before), True, False
+        await _seen(view.type(text))
+        clock, worked_s = self._place.clock, self._place.clock.now()
+        while not self._is_over(worked_s):
+            if self._owned is not None and self._owned.exit_code is not None and not self._reading.changed_s:
+                raise ConnectionError("the agent has ended")
+            await clock.sleep(POLL_S)
+            if await self._look(view, text) or (not self._stopped and self._works(text)):
+                worked_s = clock.now()
+        changed_s = self._reading.changed_s
+        whole_s = asyncio.get_running_loop().time() - (clock.now() - changed_s) if changed_s else None
+        return HttpReply(200, self._reading.news.answer, whole_s)
+
+    async def _look(self, view: PageView, text: str) -> bool:
+        """Read the page; whether it is busy."""
+        now, reading = await _seen(view.read()), self._reading
+        reading.errors |= dict.fromkeys(now.errors)
+        found = news(self._keys, text, reading.before, now, reading.errors)
+        if found != reading.news:
+            reading.news, reading.changed_s = found, self._place.clock.now()
+        return now.busy
+
+    def _is_over(self, worked_s: float) -> bool:
+        """Whether the agent is done, and its user can see something of that; a stop need not show anything."""
+        if not self._reading.changed_s and not self._stopped:
+            return False
+        return self._place.could_work_s(max(self._reading.changed_s, worked_s)) >= self._keys.quiet_s
+
+    def _works(self, text: str) -> bool:
+        """Whether it waits for its model or a command, though the page may not show that."""
+        changed_s, since_s = self._reading.changed_s, self._place.work.since_s(text)
+        if since_s is None:
+            return False
+        for_s = self._place.clock.now() - changed_s
+        return since_s > changed_s or for_s < LONGEST_DRAFT_S / self._place.time_scale
+
+    async def _told(self, turn: HttpTurn) -> Outcome:
+        """As its user sees it, also where the turn was ended."""
+        told, shown = await super()._told(turn), self._reading.news
+        return replace(
+            told,
+            answer=shown.answer,
+            error=told.error or shown.error,
+            streamed=True,
+            appends=self._keys.answer is not None,
+            opened=self._opened,
+        )
+
+    # ---- the page
+
+    async def _shown(self) -> PageView:
+        """The open page. Errors: ConnectionError, AgentError (there is no browser)."""
+        if self._view is None:
+            if self._window is None:
+                self._window = await self._browser().window()
+            page = await self._window.new_page()
+            self._view, self._is_fresh = PageView(page, self._keys), True
+            await _seen(page.goto(self._front + self._around.fill(self._at), wait_until="domcontentloaded"))
+        return self._view
+
+    async def _idle(self, view: PageView) -> Seen:
+        """What the page shows when it takes a message and, if it was just opened, stands still."""
+        clock = self._place.clock
+        was, since_s = await self._ready_view(view), clock.now()
+        while was.busy or (self._is_fresh and self._place.could_work_s(since_s) < self._keys.quiet_s):
+            await clock.sleep(POLL_S)
+            now = await self._ready_view(view)
+            if now != was:
+                was, since_s = now, clock.now()
+        return was
+
+    async def _ready_view(self, view: PageView) -> Seen:
+        """What it shows; a page that takes no message counts as busy."""
+        now = await _seen(view.read())
+        return replace(now, busy=now.busy or not await _seen(view.takes_messages()))
+
+    async def _close_view(self) -> None:
+        view, self._view = self._view, None
+        if view is not None:
+            there = urlsplit(view.url)
+            self._at = there._replace(scheme="", netloc="").geturl() or self._keys.url
+            with suppress(BrowserError):
+                await view.close()
+
+    # ---- its end
+
+    async def _restart(self) -> None:
+        """Its user loads a page whose service has died."""
+        await self._close_view()
+        await super()._restart()
+
+    async def _abort(self) -> None:
+        """Press the button that stops a turn; without one, close the page."""
+        turn, view = self._turn, self._view
+        if self._keys.stop is None or turn is None or view is None:
+            await self._stop(0)
+            return
+        self._stopped = True
+        pressing = asyncio.create_task(self._press_stop(turn, view))
+        self._aborts.add(pressing)
+        pressing.add_done_callback(self._aborts.discard)
+
+    async def _press_stop(self, turn: HttpTurn, view: PageView) -> None:
+        """Without a button that can be pressed, the agent was not stopped."""
+        try:
+            await view.press_stop(ABORT_TIMEOUT_S)
+        except BrowserError:
+            if not turn.asking.done() and not turn.refused.done():
+                turn.refused.set_result(f"{self._spec.path}: page: stop: the page has no such button while it works")
+
+    async def _stop(self, grace_s: float) -> None:
+        """Close the page; the service runs on."""
+        await super()._stop(grace_s)
+        await self._close_view()
+
+
+async def _seen(doing: Awaitable[T]) -> T:
+    """Its result. Errors: ConnectionError, as its user reads it."""
+    try:
+        return await doing
+    except BrowserError as wrong:
+        raise ConnectionError(str(wrong).splitlines()[0]) from None

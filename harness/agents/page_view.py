@@ -1,0 +1,131 @@
+"""What its user sees of a page: the agent's words, errors, and whether it works."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from playwright.async_api import Dialog, Page
+
+from wedgehog.harness.agents.page_spec import PageAgent
+from wedgehog.harness.record.error_words import plain
+
+ALERT = '[role="alert"], [aria-live="assertive"]'
+"""Elements that tell something urgent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What stands on a page at one moment, as its user can see it."""
+
+    lines: Sequence[str] = ()
+    """The lines of the whole page that are not empty."""
+    answers: Sequence[str] = ()
+    """The texts of the elements of `answer`."""
+    errors: Sequence[str] = ()
+    """The texts of the elements of `error`; without that key, those of alerts."""
+    busy: bool = False
+    """Whether it shows that the agent works."""
+    signs: frozenset[str] = frozenset()
+    """The lines of what shows that."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is new on a page since a message was typed there."""
+
+    answer: str = ""
+    error: str = ""
+
+
+class PageView:
+    """An open page."""
+
+    def __init__(self, page: Page, keys: PageAgent) -> None:
+        """`keys` say where to look."""
+        self._page, self._keys = page, keys
+        self._dialogs: list[str] = []
+        page.on("dialog", self._dismiss)
+
+    @property
+    def url(self) -> str:
+        """Where it is now."""
+        return self._page.url
+
+    async def read(self) -> Seen:
+        """What can be seen now."""
+        keys = self._keys
+        text, answers, errors, busy, stop = await asyncio.gather(
+            self._page.locator("body").inner_text(),
+            self._texts(keys.answer),
+            self._texts(keys.error or ALERT),
+            self._texts(keys.busy),
+            self._texts(keys.stop),
+        )
+        works = busy if keys.busy is not None else stop
+        signs = frozenset(line for shown in (*busy, *stop) for line in _lines(shown))
+        return Seen(_lines(text), answers, [*errors, *self._dialogs], bool(works), signs)
+
+    async def takes_messages(self) -> bool:
+        """Whether a message can be typed."""
+        field = self._page.locator(_visible(self._keys.input)).first
+        return await field.count() > 0 and await field.is_editable()
+
+    async def type(self, message: str) -> None:
+        """Type a message and send it."""
+        field = self._page.locator(_visible(self._keys.input)).first
+        await field.fill(message)
+        if self._keys.send is None:
+            await field.press("Enter")
+        else:
+            await self._page.locator(_visible(self._keys.send)).first.click()
+
+    async def press_stop(self, within_s: float) -> None:
+        """Press the button that stops a turn. Errors: playwright's TimeoutError (there is none to press)."""
+        await self._page.locator(_visible(self._keys.stop or "")).first.click(timeout=within_s * 1000)
+
+    async def close(self) -> None:
+        """Close it, as its user does."""
+        await self._page.close()
+
+    async def _texts(self, selector: str | None) -> list[str]:
+        return [] if selector is None else await self._page.locator(_visible(selector)).all_inner_texts()
+
+    async def _dismiss(self, dialog: Dialog) -> None:
+        self._dialogs.append(dialog.message)
+        await dialog.dismiss()
+
+
+def news(keys: PageAgent, message: str, before: Seen, now: Seen, errors: Iterable[str]) -> News:
+    """What is new: `errors` are all that were seen since the message, also those that have gone."""
+    typed = plain(message)
+    others = [line for line in _added(before.lines, now.lines) if plain(line) not in typed and line not in now.signs]
+    if keys.answer is None:
+        answers = others
+        others = []
+    else:
+        answers = [text for text in _added(before.answers, now.answers) if plain(text) not in typed]
+        said = {line for text in now.answers for line in _lines(text)}
+        others = [line for line in others if line not in said]
+    told = _added(before.errors, list(errors))
+    return News("\n".join(answers), "\n".join(told if keys.error or told else others))
+
+
+def _added(before: Iterable[str], now: Iterable[str]) -> list[str]:
+    """Those that were not there before, in their order."""
+    left = Counter(before)
+    added = []
+    for text in now:
+        if left[text]:
+            left[text] -= 1
+        else:
+            added.append(text)
+    return added
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in map(str.strip, text.splitlines()) if line]
+
+
+def _visible(selector: str) -> str:
+    return f"{selector} >> visible=true"

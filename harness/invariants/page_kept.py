@@ -1,0 +1,52 @@
+"""A page that is opened again shows what was said."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import ends
+from wedgehog.harness.record.error_words import plain
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import Turn
+
+
+@invariant("page_kept", level="strict")
+def page_kept(history: History) -> Iterator[Verdict]:
+    """An agent's page, opened again by its user, shows each message that was sent there, and each answer once.
+
+    Judged where the page was loaded again, or closed and opened at the same address: what it shows when it takes the
+    next message and stands still. Of a turn that was not answered, the message is enough. A user whose question is
+    gone asks again, and the work is done twice.
+
+    Fix: Store a message when it comes, not when it is answered. Load the conversation by the id in the page's address,
+    and show a running answer from where the stored part of it ends.
+    """
+    for turn in history.turns:
+        if turn.end is None or turn.end.opened is None:
+            continue
+        shown = plain(turn.end.opened)
+        for before in (it for it in history.turns if it.session == turn.session and it.number < turn.number):
+            if wrong := _missing(before, shown, history):
+                yield fail(f"{turn}: the page was opened again, and {wrong}", [*ends(before), *ends(turn)])
+            else:
+                yield passed(because=f"{turn}: the page, opened again, shows {before}")
+
+
+def _missing(before: Turn, shown: str, history: History) -> str:
+    """What is wrong with how the page shows an earlier turn; empty if nothing is."""
+    if before.stimulus is None:
+        return ""
+    if plain(before.stimulus.marker) not in shown:
+        return f"does not show the message of {before}"
+    if outcome_of(before, history).kind == "answered" and plain(before.stimulus.nonce) not in shown:
+        return f"does not show the answer of {before}"
+    times = max((shown.count(text) for text in _answers(before)), default=0)
+    return f"shows the answer of {before} {times} times" if times > 1 else ""
+
+
+def _answers(turn: Turn) -> Iterator[str]:
+    """The whole texts of its last replies."""
+    for call in turn.main_calls:
+        if call.final and call.ended is not None and (text := plain(call.ended.text_delivered)):
+            yield text

@@ -1,0 +1,65 @@
+"""A page that is opened again shows what was said, and its model knows what it shows."""
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.verdict import Verdict
+from wedgehog.harness.testing import HistoryBuilder
+
+
+def _verdict(shows: str, *, fails: bool = False) -> Verdict:
+    """A page that is opened again for the second message, and shows this of the first one."""
+    tell = HistoryBuilder()
+    tell.message()
+    answer = f"All is well. {tell.nonce}"
+    if fails:
+        tell.cut(tell.ask(1))
+        tell.fails()
+    else:
+        tell.reply(tell.ask(1), answer)
+        tell.end(answer, appends=True)
+    tell.message()
+    tell.reply(tell.ask(1), f"Still. {tell.nonce}")
+    return check("page_kept", tell.end(opened=shows.format(message="marker1 Hi", answer=answer)).seal())
+
+
+@pytest.mark.parametrize(
+    ("shows", "says"),
+    [
+        ("How can I help?", "does not show the message of turn 1"),
+        ("{message}", "does not show the answer of turn 1"),
+        ("{message}\n{answer}\n{answer}", "shows the answer of turn 1 2 times"),
+    ],
+)
+def test_what_is_missing_or_stands_there_twice(shows: str, says: str):
+    """A user who does not see it asks again."""
+    found = _verdict(shows)
+    assert (found.status, says in found.says) == ("fail", True), found
+
+
+def test_message_and_answer_are_shown():
+    """Of a turn that failed, the message is enough."""
+    assert _verdict("{message}\n{answer}").status == "pass"
+    assert _verdict("{message}", fails=True).status == "pass"
+    assert _verdict("nothing", fails=True).status == "fail"
+
+
+def test_a_page_that_stayed_open_is_not_judged():
+    """Nor is an agent without a page."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), f"Yes. {tell.nonce}")
+    assert check("page_kept", tell.end().seal()).status == "nothing"
+
+
+@pytest.mark.parametrize(("shows", "status"), [("All is well. {nonce}", "fail"), ("How can I help?", "nothing")])
+def test_a_user_who_sees_that_all_begins_anew_is_not_deceived(shows: str, status: str):
+    """The model must know what the page shows."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    opened = shows.format(nonce=tell.nonce)
+    tell.reply(tell.ask(1), f"All is well. {tell.nonce}")
+    tell.end()
+    tell.message()
+    tell.reply(tell.ask(1, sees=(2,), replies=()), f"Still. {tell.nonce}")
+    assert check("session_remembers", tell.end(opened=opened).seal()).status == status

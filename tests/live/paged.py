@@ -1,0 +1,278 @@
+"""A service with a page: `paged.py PORT LLM_URL FOLDER [BUG]`. A conversation has a path of its own, `/c/ID`.
+
+The page streams an answer, has a button to stop it, and shows errors. Its bugs:
+
+- `spins`: the page never notices that the service has failed
+- `twice`: the answer is shown as a stream, and once more when it is whole
+- `shows-nothing`: the page, loaded again, does not show what was said
+- `knows-nothing`: the page, loaded again, shows what was said, and the model is not told
+- `stays-busy`: the service forgets to say that a turn whose page has gone is over
+- `stops-nothing`: the button to stop changes the page only
+- `anew`: no bug: each time that the page is loaded, a new conversation begins
+- `dead`: when the stream breaks, the page keeps what had come, and says nothing
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+PORT, LLM, FOLDER = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+BUG = sys.argv[4] if len(sys.argv) > 4 else ""
+SHELL = {
+    "name": "shell",
+    "description": "Runs a shell command.",
+    "input_schema": {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+}
+PAGE = """\
+<!doctype html><title>Agent</title>
+<h1>How can I help?</h1>
+<main></main>
+<div id="busy" hidden>Thinking …</div>
+<div role="alert"></div>
+<form><textarea></textarea><button>Send</button></form>
+<button id="stop" hidden>Stop</button>
+<script>
+const bug = BUG, main = document.querySelector("main"), alert = document.querySelector("[role=alert]")
+const box = document.querySelector("textarea"), stop = document.querySelector("#stop")
+const busy = document.querySelector("#busy")
+let id = location.pathname.startsWith("/c/") ? location.pathname.slice(3) : null
+function add(who, text) {
+  const it = document.createElement("p")
+  it.className = who; it.textContent = text; main.append(it)
+  return it
+}
+function working(on) { busy.hidden = stop.hidden = !on; box.disabled = on }
+async function load() {
+  if (!id) return
+  const kept = await (await fetch("/api/" + id)).json()
+  if (bug != "shows-nothing") for (const it of kept.said) add(it.who, it.text)
+  working(kept.busy)
+  if (kept.busy) setTimeout(() => { main.replaceChildren(); load() }, 300)
+}
+async function send(text) {
+  alert.textContent = ""
+  working(true)
+  if (!id) {
+    id = Math.random().toString(36).slice(2)
+    if (bug != "anew") history.pushState({}, "", "/c/" + id)
+  }
+  add("user", text)
+  let it = null, all = "", ended = false
+  try {
+    const reply = await fetch("/api/" + id, {method: "POST", body: text})
+    const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader()
+    let rest = ""
+    for (;;) {
+      const {value, done} = await reader.read()
+      if (done) break
+      const lines = (rest + value).split("\\n")
+      rest = lines.pop()
+      for (const line of lines) {
+        const told = JSON.parse(line)
+        if (told.text) { it ??= add("agent", ""); it.textContent = all += told.text }
+        if (told.error) { alert.textContent = told.error; ended = true }
+        if (told.end) ended = true
+      }
+    }
+    if (bug == "twice") add("agent", all)
+    if (!ended) throw new Error("the connection was lost")
+  } catch (wrong) {
+    if (bug == "spins") return
+    if (bug != "dead") alert.textContent = "Error: " + wrong.message
+  }
+  working(false)
+}
+box.addEventListener("keydown", (key) => {
+  if (key.key != "Enter") return
+  key.preventDefault()
+  const text = box.value
+  box.value = ""
+  if (text) send(text)
+})
+stop.onclick = () => {
+  if (bug == "stops-nothing") working(false)
+  else fetch("/api/" + id, {method: "DELETE"})
+}
+load()
+</script>
+""".replace("BUG", json.dumps(BUG))
+
+
+class Conversation:
+    """What was said, for the page and for the model; kept in a file."""
+
+    def __init__(self, name):
+        self.file = FOLDER / f"{name}.json"
+        kept = json.loads(self.file.read_text()) if self.file.exists() else {"said": [], "messages": []}
+        self.said, self.messages, self.turn = kept["said"], kept["messages"], None
+
+    def keep(self):
+        self.file.write_text(json.dumps({"said": self.said, "messages": self.messages}))
+
+
+def failed(why):
+    raise ValueError(why)
+
+
+async def asked(client, messages, tell):
+    """One request with its tries, and what the model said; `tell` gets its text piece by piece."""
+    body = {"model": "claude-sonnet-4-6", "max_tokens": 999, "stream": True, "tools": [SHELL], "messages": messages}
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    for attempt in range(3):
+        text, calls, whole = "", [], False
+        try:
+            async with client.post(f"{LLM}/v1/messages", json=body, headers=headers) as reply:
+                if reply.status in (429, 500, 502, 503, 529) and attempt < 2:
+                    await asyncio.sleep(min(float(reply.headers.get("retry-after", 0.3)), 3))
+                    continue
+                if reply.status != 200:
+                    failed(f"HTTP {reply.status}: {await reply.text()}")
+                async for line in reply.content:
+                    event = json.loads(line[6:]) if line.startswith(b"data: ") else {"type": ""}
+                    if event["type"] == "error":
+                        failed(event["error"]["message"])
+                    if event["type"] == "content_block_start" and event["content_block"]["type"] == "tool_use":
+                        calls.append({**event["content_block"], "input": ""})
+                    delta = event.get("delta", {})
+                    if delta.get("type") == "text_delta":
+                        text += delta["text"]
+                        await tell({"text": delta["text"]})
+                    if delta.get("type") == "input_json_delta":
+                        calls[-1]["input"] += delta["partial_json"]
+                    whole = whole or event["type"] == "message_stop"
+            if not whole:
+                failed("the model's reply was cut off")
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as wrong:
+            if attempt == 2 or text or str(wrong).startswith("HTTP"):
+                raise ValueError(f"the model failed: {wrong or type(wrong).__name__}") from None
+            await asyncio.sleep(0.3)
+            continue
+        for call in calls:
+            call["input"] = json.loads(call["input"] or "{}")
+        return text, calls
+    failed("the model failed")
+
+
+async def ran(command):
+    process = await asyncio.create_subprocess_shell(
+        command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    try:
+        return (await asyncio.wait_for(process.communicate(), 20))[0].decode(errors="replace")[:20_000]
+    finally:
+        if process.returncode is None:
+            process.kill()
+
+
+async def answered(talk, message, tell):
+    """One turn. What was said before a failure stays, and every call has its result."""
+    talk.said.append({"who": "user", "text": message})
+    messages = [*talk.messages, {"role": "user", "content": message}]
+    timeout = aiohttp.ClientTimeout(total=30, sock_read=5)
+    try:
+        async with aiohttp.ClientSession(timeout=timeout) as client:
+            for _ in range(20):
+                text, calls = await asked(client, messages, tell)
+                blocks = [*([{"type": "text", "text": text}] if text else []), *calls]
+                if not blocks:
+                    failed("the model said nothing")
+                if not calls:
+                    messages.append({"role": "assistant", "content": blocks})
+                    talk.said.append({"who": "agent", "text": text})
+                    talk.messages = messages
+                    return
+                outputs = [await ran(call["input"].get("command", "")) for call in calls]
+                results = [
+                    {"type": "tool_result", "tool_use_id": call["id"], "content": output or "(nothing)"}
+                    for call, output in zip(calls, outputs, strict=True)
+                ]
+                messages += [{"role": "assistant", "content": blocks}, {"role": "user", "content": results}]
+            failed("more than 20 rounds of tools: the limit is reached")
+    except asyncio.CancelledError:
+        note = "(stopped by its user)"
+        talk.said.append({"who": "agent", "text": note})
+        talk.messages = [*messages, {"role": "assistant", "content": note}]
+        raise
+    except ValueError as wrong:
+        talk.said.append({"who": "agent", "text": f"Error: {wrong}"})
+        talk.messages = [*messages, {"role": "assistant", "content": f"(failed: {wrong})"}]
+        raise
+    finally:
+        talk.keep()
+
+
+class Service:
+    def __init__(self):
+        self.talks = {}
+
+    def talk(self, request):
+        name = request.match_info["id"]
+        if name not in self.talks:
+            self.talks[name] = Conversation(name)
+        return self.talks[name]
+
+    async def page(self, request):
+        return web.Response(text=PAGE, content_type="text/html")
+
+    async def kept(self, request):
+        talk = self.talk(request)
+        if BUG == "knows-nothing":
+            talk.messages = []
+        return web.json_response({"said": talk.said, "busy": talk.turn is not None})
+
+    async def stop(self, request):
+        if (turn := self.talk(request).turn) is not None:
+            turn.cancel()
+        return web.Response()
+
+    async def answer(self, request):
+        """The turn goes on where its page has gone."""
+        talk, message, gone = self.talk(request), await request.text(), False
+        if talk.turn is not None:
+            return web.Response(text=json.dumps({"error": "Error: the conversation is busy"}) + "\n")
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+
+        async def tell(told):
+            nonlocal gone
+            try:
+                if not gone:
+                    await stream.write((json.dumps(told) + "\n").encode())
+            except OSError:
+                gone = True
+
+        talk.turn = asyncio.create_task(answered(talk, message, tell))
+        try:
+            await asyncio.shield(asyncio.wait([talk.turn]))
+            if talk.turn.cancelled():
+                await tell({"end": "stopped"})
+            elif wrong := talk.turn.exception():
+                await tell({"error": f"Error: {wrong}"})
+            else:
+                await tell({"end": "done"})
+        finally:
+            if not (BUG == "stays-busy" and gone):
+                talk.turn = None
+        return stream
+
+
+def main():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    service, app = Service(), web.Application()
+    app.add_routes(
+        [
+            web.get("/", service.page),
+            web.get("/c/{id}", service.page),
+            web.get("/api/{id}", service.kept),
+            web.post("/api/{id}", service.answer),
+            web.delete("/api/{id}", service.stop),
+        ]
+    )
+    web.run_app(app, host="127.0.0.1", port=PORT, print=None)
+
+
+main()

@@ -1,0 +1,181 @@
+"""An agent with a page: a browser shows what its user sees, and the verdicts are about that."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+pytest.importorskip("playwright")
+
+from playwright.async_api import async_playwright
+
+from wedgehog.harness.agents.base import AgentContext, AgentError, Session
+from wedgehog.harness.agents.browser import find_browser
+from wedgehog.harness.agents.opening import browser_of_users, open_agent
+from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.record.clock import WallClock
+
+AGENT = Path(__file__).with_name("paged.py")
+SMALL = '''\
+"""A page whose answers need no model."""
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PAGE = """<!doctype html><h1>Hello</h1><main></main><p id=busy hidden>Wait</p><p hidden class=agent>A template</p>
+<input id=it><button id=stop hidden>Stop</button>
+<script>
+const main = document.querySelector("main"), busy = document.querySelector("#busy")
+const stop = document.querySelector("#stop")
+function add(who, text) {
+  const p = document.createElement("p"); p.className = who; p.textContent = text; main.append(p); return p
+}
+const known = JSON.parse(localStorage.known || "[]")
+for (const text of known) add("user", text)
+document.querySelector("#it").onkeydown = (key) => {
+  if (key.key != "Enter") return
+  const text = key.target.value, word = text.split(" ").pop()
+  key.target.value = ""
+  add("user", text)
+  localStorage.known = JSON.stringify([...known, text])
+  if (word == "dialog") { window.alert("No luck"); return }
+  if (word == "toast") {
+    const p = add("toast", "Error: no luck"); p.setAttribute("role", "alert")
+    setTimeout(() => { p.remove(); add("agent", "So it is") }, 400)
+    return
+  }
+  busy.hidden = false
+  stop.hidden = word != "stoppable"
+  stop.onclick = () => { busy.hidden = stop.hidden = true; add("agent", "stopped") }
+  if (["stoppable", "endless"].includes(word)) return
+  setTimeout(() => { busy.hidden = true; add("agent", word + " of " + known.length) }, 1500)
+}
+</script>"""
+
+
+class Page(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(PAGE.encode())
+
+    def log_message(self, *words):
+        pass
+
+
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Page).serve_forever()
+'''
+KEYS = {"answer": ".agent", "busy": "#busy", "stop": "#stop", "quiet_s": 0.3}
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_a_browser() -> None:
+    async def downloaded() -> str | None:
+        async with async_playwright() as driver:
+            return find_browser(Path(driver.chromium.executable_path))
+
+    if asyncio.run(downloaded()) is None:
+        pytest.skip("no browser is installed")
+
+
+@asynccontextmanager
+async def opened(folder: Path, **keys: Any) -> AsyncIterator[Session]:
+    """The small page."""
+    (folder / "page.py").write_text(SMALL)
+    page = {"start": ["{python}", "{here}/page.py", "{port}"], **KEYS, **keys}
+    (folder / "agent.yaml").write_text(yaml.safe_dump({"name": "a", "wire": "anthropic", "page": page}))
+    mark = f"test-{folder.name}"
+    place = AgentContext(folder / "run", "http://127.0.0.1:9", "k", "s", f"{mark}/run", folder / "log", WallClock())
+    spec = load_spec(folder / "agent.yaml")
+    async with browser_of_users(mark) as browser, open_agent(spec, replace(place, browser=browser)) as session:
+        yield session
+
+
+async def _said(session: Session, text: str, *, first: bool = True) -> Any:
+    return await asyncio.wait_for(session.say(text, first=first), PATIENCE_S)
+
+
+async def test_what_can_be_seen_when_the_page_is_no_longer_busy_is_the_answer(tmp_path: Path):
+    """Hidden elements count for nothing. What the page kept in the browser is there when it is loaded again."""
+    async with opened(tmp_path) as session:
+        told = await _said(session, "mk1 here")
+        assert (told.answer, told.error, told.opened) == ("here of 0", "", None)
+        await session.load_again()
+        again = await _said(session, "mk2 there", first=False)
+        assert (again.answer, again.opened) == ("there of 1", "Hello\nmk1 here")
+
+
+async def test_an_error_that_its_user_saw_for_a_moment_was_seen(tmp_path: Path):
+    """An alert that goes away by itself, and a dialog of the browser."""
+    async with opened(tmp_path) as session:
+        told = await _said(session, "mk1 toast")
+        assert (told.answer, told.error) == ("So it is", "Error: no luck")
+        assert (await _said(session, "mk2 dialog", first=False)).error == "No luck"
+
+
+async def test_the_button_stops_a_turn_and_one_that_is_not_there_can_not_be_pressed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Then the agent was not stopped, which is no verdict on what it does after a stop."""
+    monkeypatch.setattr("wedgehog.harness.agents.page.ABORT_TIMEOUT_S", 0.5)
+    async with opened(tmp_path) as session:
+        for message, answer in (("mk1 stoppable", "stopped"), ("mk2 endless", None)):
+            saying = asyncio.create_task(_said(session, message, first=answer is not None))
+            await asyncio.sleep(1.5)
+            await session.abort()
+            if answer is None:
+                with pytest.raises(AgentError, match="the page has no such button"):
+                    await saying
+            else:
+                assert ((await saying).answer, (await saying).ended) == (answer, "aborted")
+
+
+async def test_a_second_user_has_a_window_of_their_own(tmp_path: Path):
+    """What one has said, the page of the other one does not know."""
+    async with opened(tmp_path) as session:
+        await _said(session, "mk1 here")
+        await session.load_again()
+        other = await session.apart("other", session._place, session.surroundings)
+        try:
+            assert (await _said(other, "mk2 there")).answer == "there of 0"
+        finally:
+            await other.close()
+        assert (await _said(session, "mk3 where", first=False)).answer == "where of 1"
+
+
+STORIES: dict[str, dict[str, set[str]]] = {
+    "page-is-loaded-again": {
+        "sound": set(),
+        "anew": set(),
+        "shows-nothing": set(),
+        "twice": {"answered_once"},
+        "knows-nothing": {"session_remembers"},
+    },
+    "page-loses-its-connection": {"sound": set(), "spins": {"turn_deadline"}, "dead": {"error_surfaced"}},
+    "front-end-goes-away-in-mid-reply": {"sound": set(), "stays-busy": {"turn_deadline", "session_recovers"}},
+}
+"""The agents that play a scenario, with what is red at level `safe`."""
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_planted_bug_is_red_and_the_sound_agent_is_not(wedgehog: Any, tmp_path: Path, story: str):
+    """A page may begin anew in sight of its user; at level `strict` it must show what was said."""
+    for bug in STORIES[story]:
+        words = ["{python}", str(AGENT), "{port}", "{llm_url}", "{session_dir}", bug]
+        page = {"start": words, "answer": "p.agent", "busy": "#busy", "stop": "#stop"}
+        spec = {"name": bug, "wire": "anthropic", "page": page, "limits": {"turn_s": 12}, "start_s": 12, "recover_s": 0}
+        (tmp_path / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
+    agents = [word for bug in STORIES[story] for word in ("--agent", f"{bug}.yaml")]
+    done = wedgehog("run", story, *agents, "--network", "embedded")
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = [json.loads(it.read_text()) for it in (tmp_path / "runs" / "latest").glob(f"{story}/*/verdicts.json")]
+    assert {it["agent"]: set(it["violated"]) for it in told} == STORIES[story]
+    if story == "page-is-loaded-again":
+        assert {it["agent"] for it in told if "page_kept" in it["strict"]} == {"anew", "shows-nothing"}
