@@ -14,6 +14,7 @@ from dataclasses import replace
 import aiohttp
 
 from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.drafts import may_go_on
 from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession, HttpTurn
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
@@ -26,9 +27,6 @@ TYPES_ON_S = 60.0
 LATER_S = 5.0
 """An agent begins within this time with a message that waited, when it has answered the one before. Divided by the
 time scale."""
-LONGEST_DRAFT_S = 30.0
-"""So long after the last message an older request or command keeps the turn open: the agent may have given it up, and
-not closed it. So long, too, does a reply that was no answer, until the agent says more. Divided by the time scale."""
 
 
 class ChatSession(HttpSession):
@@ -108,12 +106,7 @@ class ChatSession(HttpSession):
         shown = sent[-1].words if sent else ""
         if self._is_note(shown) or (self._chat.types and for_s < TYPES_ON_S):
             return True
-        work, longest_s = self._place.work, LONGEST_DRAFT_S / self._place.time_scale
-        since_s = work.since_s(text, shown)
-        if since_s is not None:
-            return since_s > _last_s(sent) or for_s < longest_s
-        left_off_s = work.left_off_s(text, shown, _last_s(sent))
-        return left_off_s is not None and self._place.clock.now() - max(left_off_s, _last_s(sent)) < longest_s
+        return may_go_on(self._place, text, shown, _last_s(sent))
 
     def _is_note(self, words: str) -> bool:
         """Whether a message only says that it works, as its user reads it."""

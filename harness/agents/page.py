@@ -1,7 +1,7 @@
 """An agent whose user sits in front of a page: a turn ends when the page is not busy, and stands still."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -12,6 +12,7 @@ from playwright.async_api import BrowserContext
 from playwright.async_api import Error as BrowserError
 
 from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.drafts import may_go_on
 from wedgehog.harness.agents.http import ABORT_TIMEOUT_S, HttpReply, HttpSession, HttpTurn
 from wedgehog.harness.agents.page_view import News, PageView, Seen, news
 from wedgehog.harness.agents.spec import AgentSpec
@@ -21,8 +22,8 @@ from wedgehog.harness.sandbox.owned import Tree
 POLL_S = 0.1
 MOST_CHARS = 1_000_000
 NOTHING_NEW = News()
-LONGEST_DRAFT_S = 30.0
-"""So long after the last change an older request or command keeps the turn open. Divided by the time scale."""
+SILENT_S = 10.0
+"""A page that shows when its agent works, and shows nothing for this time, has not taken the message; real seconds."""
 T = TypeVar("T")
 
 
@@ -34,8 +35,12 @@ class _Reading:
     news: News = NOTHING_NEW
     changed_s: float = 0.0
     """When the news changed; 0 if there are none."""
+    was_busy: bool = False
+    """Whether the page has shown that the agent works."""
     errors: dict[str, None] = field(default_factory=dict)
     """All that were seen, also those that have gone."""
+    standing: Sequence[str] = ()
+    """Those that stand there now; the same one may have been shown again."""
 
 
 class PageSession(HttpSession):
@@ -116,32 +121,42 @@ class PageSession(HttpSession):
         """Read the page; whether it is busy."""
         now, reading = await _seen(view.read()), self._reading
         reading.errors |= dict.fromkeys(now.errors)
+        reading.was_busy |= now.busy
+        reading.standing = now.errors
         found = news(self._keys, text, reading.before, now, reading.errors)
         if found != reading.news:
             reading.news, reading.changed_s = found, self._place.clock.now()
         return now.busy
 
     def _is_over(self, worked_s: float) -> bool:
-        """Whether the agent is done, and its user can see something of that; a stop need not show anything."""
-        if not self._reading.changed_s and not self._stopped:
-            return False
-        return self._place.could_work_s(max(self._reading.changed_s, worked_s)) >= self._keys.quiet_s
+        """Whether the agent is done, by what its user sees: something new, or that it no longer works."""
+        reading, quiet_s = self._reading, self._keys.quiet_s
+        if not (reading.changed_s or reading.was_busy or self._stopped):
+            if not self._shows_work:
+                return False
+            quiet_s = max(SILENT_S, quiet_s)
+        return self._place.could_work_s(max(reading.changed_s, worked_s)) >= quiet_s
+
+    @property
+    def _shows_work(self) -> bool:
+        """Whether its page says when it works."""
+        return bool(self._keys.busy or self._keys.stop)
 
     def _works(self, text: str) -> bool:
-        """Whether it waits for its model or a command, though the page may not show that."""
-        changed_s, since_s = self._reading.changed_s, self._place.work.since_s(text)
-        if since_s is None:
+        """Whether it works, where nothing on the page shows that."""
+        if self._shows_work:
             return False
-        for_s = self._place.clock.now() - changed_s
-        return since_s > changed_s or for_s < LONGEST_DRAFT_S / self._place.time_scale
+        shown = self._reading.news
+        return may_go_on(self._place, text, shown.error or shown.answer, self._reading.changed_s)
 
     async def _told(self, turn: HttpTurn) -> Outcome:
         """As its user sees it, also where the turn was ended."""
         told, shown = await super()._told(turn), self._reading.news
+        error = shown.error or ("" if shown.answer else "\n".join(self._reading.standing))
         return replace(
             told,
             answer=shown.answer,
-            error=told.error or shown.error,
+            error=told.error or error,
             streamed=True,
             appends=self._keys.answer is not None,
             opened=self._opened,

@@ -28,7 +28,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PAGE = """<!doctype html><h1>Hello</h1><main></main><p id=busy hidden>Wait</p><p hidden class=agent>A template</p>
-<input id=it><button id=stop hidden>Stop</button>
+<p id=error role=alert></p><input id=it><button id=stop hidden>Stop</button>
 <script>
 const main = document.querySelector("main"), busy = document.querySelector("#busy")
 const stop = document.querySelector("#stop")
@@ -41,6 +41,8 @@ document.querySelector("#it").onkeydown = (key) => {
   if (key.key != "Enter") return
   const text = key.target.value, word = text.split(" ").pop()
   key.target.value = ""
+  if (word == "mute") return
+  if (word == "stands") { document.querySelector("#error").textContent = "Error: no luck"; return }
   add("user", text)
   localStorage.known = JSON.stringify([...known, text])
   if (word == "dialog") { window.alert("No luck"); return }
@@ -118,6 +120,16 @@ async def test_an_error_that_its_user_saw_for_a_moment_was_seen(tmp_path: Path):
         told = await _said(session, "mk1 toast")
         assert (told.answer, told.error) == ("So it is", "Error: no luck")
         assert (await _said(session, "mk2 dialog", first=False)).error == "No luck"
+
+
+async def test_a_page_that_does_nothing_has_said_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It shows when it works, and did not. An error that stands there already can not be seen to come again."""
+    monkeypatch.setattr("wedgehog.harness.agents.page.SILENT_S", 0.5)
+    async with opened(tmp_path) as session:
+        told = await _said(session, "mk1 mute")
+        assert (told.answer, told.error, told.ended) == ("", "", "by itself")
+        for message in ("mk2 stands", "mk3 stands"):
+            assert (await _said(session, message, first=False)).error == "Error: no luck"
 
 
 async def test_the_button_stops_a_turn_and_one_that_is_not_there_can_not_be_pressed(

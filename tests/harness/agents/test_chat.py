@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents import chat
+from wedgehog.harness.agents import drafts
 from wedgehog.harness.agents.base import NO_WORK, AgentError, DeliveredSignal
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.record.clock import WallClock
@@ -119,7 +119,7 @@ async def test_words_of_a_reply_that_broke_off_end_no_turn_for_a_while(
     talk: Any, monkeypatch: pytest.MonkeyPatch, longest_s: float, answer: str
 ):
     """The agent tries again, and edits them into the answer. One that does nothing more for so long has ended."""
-    monkeypatch.setattr(chat, "LONGEST_DRAFT_S", longest_s)
+    monkeypatch.setattr(drafts, "LONGEST_DRAFT_S", longest_s)
     broke_off: Any = SimpleNamespace(
         has_asked=lambda words: True,
         since_s=lambda words, shown: None,

@@ -1,0 +1,17 @@
+"""Whether an agent that does not say when it has finished may still add to what it has shown."""
+
+from wedgehog.harness.agents.base import AgentContext
+
+LONGEST_DRAFT_S = 30.0
+"""So long after the last words an older request or command keeps the turn open: the agent may have given it up, and
+not closed it. Divided by the time scale."""
+
+
+def may_go_on(place: AgentContext, message: str, shown: str, last_s: float) -> bool:
+    """Whether it waits for its model or a command, or for its next try; it showed `shown` last, at `last_s`."""
+    now, longest_s = place.clock.now(), LONGEST_DRAFT_S / place.time_scale
+    since_s = place.work.since_s(message, shown)
+    if since_s is not None:
+        return since_s > last_s or now - last_s < longest_s
+    left_off_s = place.work.left_off_s(message, shown, last_s)
+    return left_off_s is not None and now - max(left_off_s, last_s) < longest_s
