@@ -1,6 +1,6 @@
 """An agent that gets its messages from a chat service: its turn ends `quiet_s` after the last message that it sent.
 
-It polls for them, or gets them at its webhook or over a gateway. A message that only says that the agent works ("…",
+It polls for them, or gets them at its webhook or over a WebSocket. A message that only says that the agent works ("…",
 an hourglass, or what fits `busy`) is not the last one, nor is one behind which it types on, or waits for its model, a
 command or the chat.
 """
@@ -37,7 +37,7 @@ class ChatSession(HttpSession):
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
         self._quiet_s, self._chat, self._webhook = spec.chat.quiet_s, place.chat, spec.chat.webhook
         self._stop_words, self._stop_number, self._is_second = spec.chat.abort or "", 0, False
-        self._gateway = spec.chat.api == "discord"
+        self._socket = spec.chat.has_socket
         self._busy = re.compile(spec.chat.busy) if spec.chat.busy else None
         self._base = "the agent"
 
@@ -65,7 +65,7 @@ class ChatSession(HttpSession):
     async def _not_ready(self) -> str:
         if self._webhook:
             return "" if is_listening(int(self._around.values["port"])) else " (nothing listens on {port})"
-        missing = "it did not come to the chat's gateway" if self._gateway else "no poll of the chat service came"
+        missing = "it did not come to the chat's WebSocket" if self._socket else "no poll of the chat service came"
         return "" if self._chat.polled.is_set() else f" ({missing})"
 
     async def _told(self, turn: HttpTurn) -> Outcome:

@@ -128,11 +128,21 @@ class Chat(SpecPart):
     """Of Slack and Discord: a direct message, a mention in a channel, or (Slack) one whose app has subscribed to
     messages there too."""
 
+    @property
+    def has_socket(self) -> bool:
+        """Whether its messages come over a WebSocket: Discord's gateway, or Slack's socket mode."""
+        return self.api == "discord" or (self.api == "slack" and self.webhook is None)
+
+    @property
+    def delivers_again(self) -> bool:
+        """Whether a message that was not acknowledged in time comes again with its id."""
+        return self.webhook is not None or self.api == "slack"
+
     @model_validator(mode="after")
     def _fits_its_api(self) -> Self:
         if self.api == "discord" and self.webhook is not None:
             raise BadValueError("Discord brings messages over its gateway: leave `webhook` out", "webhook")
-        if self.api in ("slack", "whatsapp") and self.webhook is None:
+        if self.api == "whatsapp" and self.webhook is None:
             raise BadValueError(f"{self.api} brings messages to a webhook: write `webhook: /path`", "api")
         if self.api != "slack" and self.event == "both":
             raise BadValueError("only Slack brings a mention as two events: write `api: slack`", "event")

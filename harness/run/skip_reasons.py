@@ -154,6 +154,7 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
     """What its user can do, and how the agent is started."""
     needs, runs_already = scenario.needs, spec.http is not None and spec.http.start is None
     by_webhook = spec.chat is not None and spec.chat.webhook is not None
+    again = spec.chat is not None and spec.chat.delivers_again
     return {
         "the spec does not say how its own timer fires (wake_up)": "wake_up" in needs and not spec.wakes_up,
         "the agent has no front end that could give up (http, page)": (
@@ -172,21 +173,21 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable)": "second_message" in needs and spec.kind == "callable",
         "the agent polls its chat, which delivers a message again only to a webhook": (
-            "redelivery" in needs and spec.chat is not None and not by_webhook
+            "redelivery" in needs and spec.chat is not None and not again
         ),
         "the user of a page waits for the answer before the next message (page)": (
             "second_message" in needs and spec.kind == "page"
         ),
         "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
-            "redelivery" in needs and "message_id" not in template_names(spec) and not by_webhook
+            "redelivery" in needs and "message_id" not in template_names(spec) and not again
         ),
         "only Slack brings a mention as two events, to an app that has subscribed to both (chat: event: both)": (
             "two_events" in needs and (spec.chat is None or spec.chat.event != "both")
         ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent has a webhook, so it does not poll its chat": "chat_poll" in needs and by_webhook,
-        "the agent has a gateway, and another one at it is not in its way": (
-            "one_poller" in needs and spec.chat is not None and spec.chat.api == "discord"
+        "the agent has a WebSocket, and another one at it is not in its way": (
+            "one_poller" in needs and spec.chat is not None and spec.chat.has_socket
         ),
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
         "the agent has no worker: no program below its own process that it reads from asks the model twice": (

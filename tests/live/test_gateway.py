@@ -55,7 +55,7 @@ def test_a_sound_bot_passes_each_of_them(wedgehog: Any, tmp_path: Path):
     assert done.returncode == 0, done.stdout + done.stderr
     found = told_in(tmp_path)
     assert {story: found[story][0] for story in stories} == dict.fromkeys(stories, "pass")
-    assert "the agent has a gateway" in found["chat-is-polled-by-another"][2]
+    assert "the agent has a WebSocket" in found["chat-is-polled-by-another"][2]
 
 
 @pytest.mark.parametrize(("bugs", "story", "invariant"), BUGS)

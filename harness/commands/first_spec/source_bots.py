@@ -13,7 +13,7 @@ _SLACK: Final = re.compile(
     r"^\s*(?:from|import)\s+slack_bolt\b|(?:require\(|from\s+)['\"]@slack/bolt['\"]", re.MULTILINE
 )
 _SOCKET: Final = re.compile(r"SocketMode|socketMode|appToken|app_token|SLACK_APP_TOKEN")
-"""It gets its events by a WebSocket, which the chat service does not have."""
+"""It gets its events over a WebSocket, and needs no webhook."""
 
 
 _DISCORD: Final = re.compile(
@@ -25,8 +25,9 @@ _DISCORD: Final = re.compile(
 
 def bot_of(text: str) -> dict[str, object]:
     """The keys of `chat` beside `start`; empty if the source is no such bot."""
-    if _SLACK.search(text) and not _SOCKET.search(text):
-        return {"api": "slack", "webhook": "/slack/events", "quiet_s": 1}
+    if _SLACK.search(text):
+        webhook = {} if _SOCKET.search(text) else {"webhook": "/slack/events"}
+        return {"api": "slack", **webhook, "quiet_s": 1}
     if _DISCORD.search(text):
         return {"api": "discord", "quiet_s": 1}
     return {"quiet_s": 1} if _TELEGRAM.search(text) else {}

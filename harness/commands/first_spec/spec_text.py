@@ -60,6 +60,7 @@ GUESSES: Mapping[str, dict[str, object]] = {
 CHAT_HOSTS: Mapping[str, tuple[str, ...]] = {
     "telegram": ("api.telegram.org",),
     "discord": ("discord.com", "gateway.discord.gg"),
+    "slack": ("slack.com", "wss-primary.slack.com"),
 }
 """The fixed hosts of each chat that has no webhook."""
 PAGES: Mapping[str, str] = {"http": "docs/agents.md", "chat": "docs/chats.md", "page": "docs/pages.md"}

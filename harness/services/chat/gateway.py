@@ -14,17 +14,17 @@ that the agent is there again writes again. What went out on a connection comes 
 """
 
 import asyncio
-import contextlib
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
 from wedgehog.harness.services.chat.discord import gateway_url
 from wedgehog.harness.services.chat.discord_places import AGENT, SELF
+from wedgehog.harness.services.chat.web_socket import CountedSocket
 
 HEARTBEAT_S = 5.0
 """Discord's own is 41.25 s. With a short one an agent notices soon that its connection is silent."""
@@ -59,39 +59,6 @@ class _GatewaySession:
         self.news.set()
 
 
-class GatewayConnection:
-    """One WebSocket; it counts the bytes that it writes."""
-
-    def __init__(self, ws: web.WebSocketResponse, host: str, wrote: Callable[[int], None]) -> None:
-        self.host = host
-        self._ws, self._wrote = ws, wrote
-        self.pump: asyncio.Task[None] | None = None
-        """Sends the events of the session."""
-
-    async def send(self, op: int, data: Any, **more: Any) -> None:
-        """Send a payload; a connection that is closing takes none."""
-        payload = json.dumps({"op": op, "d": data, "s": None, "t": None, **more})
-        self._wrote(_frame_size(len(payload.encode())))
-        with contextlib.suppress(ConnectionError):
-            await self._ws.send_str(payload)
-
-    async def pong(self, data: bytes) -> None:
-        """Answer a ping."""
-        self._wrote(_frame_size(len(data)))
-        with contextlib.suppress(ConnectionError):
-            await self._ws.pong(data)
-
-    async def close(self, code: int) -> None:
-        """End it with a code."""
-        self._wrote(4)
-        await self._ws.close(code=code)
-
-    def stop(self) -> None:
-        """Send no more events."""
-        if self.pump is not None:
-            self.pump.cancel()
-
-
 class Gateway:
     """One session at a time, on one connection at a time."""
 
@@ -100,7 +67,7 @@ class Gateway:
         time_scale: float,
         guilds: Sequence[dict[str, Any]],
         ready: asyncio.Event,
-        hand_over: Callable[[Dispatch], bool],
+        hand_over: Callable[[int, str], bool],
         gate: Callable[[web.BaseRequest], Awaitable[None]],
         again: Callable[[str], None],
         wrote: Callable[[web.BaseRequest, int], None],
@@ -112,7 +79,7 @@ class Gateway:
         self._beat_s, self._guilds, self._ready = HEARTBEAT_S / time_scale, guilds, ready
         self._hand_over, self._gate, self._again, self._wrote = hand_over, gate, again, wrote
         self._session: _GatewaySession | None = None
-        self._connection: GatewayConnection | None = None
+        self._connection: CountedSocket | None = None
         self._refusals = 0
         self._waiting: list[Dispatch] = []
         """Messages from before the first session."""
@@ -132,44 +99,32 @@ class Gateway:
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """A connection, until the agent or a fault ends it."""
-        ws = web.WebSocketResponse(compress=False, timeout=0.5, autoping=False)
-        writer = await ws.prepare(request)
-        self._wrote(request, writer.output_size)
-        connection = GatewayConnection(ws, request.host, lambda count: self._wrote(request, count))
+        connection = CountedSocket(request, lambda count: self._wrote(request, count))
+        await connection.open()
         try:
-            await connection.send(HELLO, {"heartbeat_interval": max(1, int(self._beat_s * 1000))})
-            await self._listen(request, ws, connection)
+            await connection.send(_payload(HELLO, {"heartbeat_interval": max(1, int(self._beat_s * 1000))}))
+            while (text := await connection.receive(self._beat_s * MISSED)) is not None:
+                await self._take(connection, json.loads(text))
+        except TimeoutError:
+            await connection.close(TIMED_OUT)
         finally:
             connection.stop()
-        return ws
+        return connection.ws
 
-    async def _listen(self, request: web.BaseRequest, ws: web.WebSocketResponse, connection: GatewayConnection) -> None:
-        while True:
-            try:
-                message = await ws.receive(self._beat_s * MISSED)
-            except TimeoutError:
-                return await connection.close(TIMED_OUT)
-            if message.type == WSMsgType.PING:
-                await connection.pong(message.data)
-                continue
-            if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
-                return None
-            await self._take(request, connection, json.loads(message.data))
-
-    async def _take(self, request: web.BaseRequest, connection: GatewayConnection, asked: dict[str, Any]) -> None:
+    async def _take(self, connection: CountedSocket, asked: dict[str, Any]) -> None:
         op = asked.get("op")
         if op == HEARTBEAT:
-            await connection.send(ACK, None)
+            await connection.send(_payload(ACK))
         elif op == IDENTIFY:
             self._identified(connection)
-            self._goes_on(request, connection, 0)
+            self._goes_on(connection, 0)
             self._ready.set()
         elif op == RESUME:
-            await self._resumed(request, connection, asked.get("d") or {})
+            await self._resumed(connection, asked.get("d") or {})
         elif connection.pump is None:
             await connection.close(NOT_AUTHENTICATED)
 
-    def _identified(self, connection: GatewayConnection) -> None:
+    def _identified(self, connection: CountedSocket) -> None:
         """Begin a session; messages that have not gone out yet come with it."""
         before, self._session = self._session, _GatewaySession(secrets.token_hex(8))
         left = before.dispatches[before.sent :] if before is not None else self._waiting
@@ -178,7 +133,7 @@ class Gateway:
             "user": SELF,
             "guilds": [{"id": it["id"], "unavailable": True} for it in self._guilds],
             "session_id": self._session.id,
-            "resume_gateway_url": gateway_url(connection.host),
+            "resume_gateway_url": gateway_url(connection.request.host),
             "shard": [0, 1],
             "application": {"id": AGENT["id"], "flags": 0},
         }
@@ -187,65 +142,61 @@ class Gateway:
             self._session.add(dispatch)
         self._waiting = []
 
-    async def _resumed(self, request: web.BaseRequest, connection: GatewayConnection, asked: dict[str, Any]) -> None:
+    async def _resumed(self, connection: CountedSocket, asked: dict[str, Any]) -> None:
         session, seq = self._session, asked.get("seq")
         if session is None or asked.get("session_id") != session.id or not isinstance(seq, int):
-            await connection.send(INVALID, False)
+            await connection.send(_payload(INVALID, False))
         elif seq > len(session.dispatches):
             await connection.close(BAD_SEQUENCE)
         else:
             session.add(Dispatch("RESUMED", {"_trace": []}))
-            self._goes_on(request, connection, seq)
+            self._goes_on(connection, seq)
             self._ready.set()
 
-    def _goes_on(self, request: web.BaseRequest, connection: GatewayConnection, seq: int) -> None:
+    def _goes_on(self, connection: CountedSocket, seq: int) -> None:
         """Send what comes after this number, on this connection alone."""
         assert self._session is not None  # noqa: S101  it has begun or is resumed
         if self._connection is not None:
             self._connection.stop()
         connection.stop()
         self._connection = connection
-        connection.pump = asyncio.create_task(self._send_all(request, connection, self._session, seq))
+        connection.pump = asyncio.create_task(self._send_all(connection, self._session, seq))
 
-    async def _send_all(
-        self, request: web.BaseRequest, connection: GatewayConnection, session: _GatewaySession, seq: int
-    ) -> None:
+    async def _send_all(self, connection: CountedSocket, session: _GatewaySession, seq: int) -> None:
         while True:
             session.news.clear()
             while seq < len(session.dispatches):
                 seq += 1
-                if not await self._send(request, connection, session, seq):
+                if not await self._send(connection, session, seq):
                     return
             await session.news.wait()
 
-    async def _send(
-        self, request: web.BaseRequest, connection: GatewayConnection, session: _GatewaySession, seq: int
-    ) -> bool:
+    async def _send(self, connection: CountedSocket, session: _GatewaySession, seq: int) -> bool:
         """Send one event; false if it is refused."""
         dispatch = session.dispatches[seq - 1]
         if dispatch.number:
-            if not self._hand_over(dispatch):
+            if not self._hand_over(dispatch.number, dispatch.text):
                 await self._refuse(connection)
                 return False
             if session.sent >= seq:
                 self._again(dispatch.text)
-            await self._gate(request)
+            await self._gate(connection.request)
         session.sent = max(session.sent, seq)
-        await connection.send(DISPATCH, dispatch.data, s=seq, t=dispatch.name)
+        await connection.send(_payload(DISPATCH, dispatch.data, s=seq, t=dispatch.name))
         return True
 
-    async def _refuse(self, connection: GatewayConnection) -> None:
+    async def _refuse(self, connection: CountedSocket) -> None:
         """End the connection: at once, by the word to connect again, or by that to resume a session."""
         self._refusals += 1
         if self._refusals % 3 == 2:
-            await connection.send(RECONNECT, None)
+            await connection.send(_payload(RECONNECT))
         elif self._refusals % 3 == 0:
-            await connection.send(INVALID, True)
-        if self._refusals % 3 != 1:
-            await asyncio.sleep(self._beat_s)
-        await connection.close(UNKNOWN_ERROR)
+            await connection.send(_payload(INVALID, True))
+        try:
+            await asyncio.sleep(0 if self._refusals % 3 == 1 else self._beat_s)
+        finally:
+            await connection.close(UNKNOWN_ERROR)
 
 
-def _frame_size(payload: int) -> int:
-    """Of an unmasked frame."""
-    return payload + (2 if payload < 126 else 4 if payload < 65536 else 10)
+def _payload(op: int, data: Any = None, s: int | None = None, t: str | None = None) -> dict[str, Any]:
+    return {"op": op, "d": data, "s": s, "t": t}

@@ -20,7 +20,9 @@ from wedgehog.harness.record.clock import Clock, first_of
 from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Sent
 from wedgehog.harness.services.chat.connections import Connections
 from wedgehog.harness.services.chat.discord import Discord
-from wedgehog.harness.services.chat.gateway import Dispatch, Gateway
+from wedgehog.harness.services.chat.gateway import Gateway
+from wedgehog.harness.services.chat.slack import Slack
+from wedgehog.harness.services.chat.socket_mode import SocketMode
 from wedgehog.harness.services.chat.telegram import Telegram
 from wedgehog.harness.services.chat.webhook import Webhook
 
@@ -85,13 +87,21 @@ class ChatService:
         """By the number of a message: the id of the last one that the agent had sent when it got that message."""
         self._last_id = FIRST_ID - 1
         self.webhook = Webhook(clock, time_scale, self._api, self._asked_in_a_response, lambda: again(self._texts[-1]))
-        self._gateway: Gateway | None = None
-        if isinstance(self._api, Discord):
-            wrote = self._connections.wrote
-            guilds = self._api.place.guilds
-            self._gateway = Gateway(time_scale, guilds, self.polled, self._goes_out, self._gated, again, wrote)
-            self._api.echo = self._gateway.echo
+        self._gateway = self._web_socket(again)
         self._types_until_s = 0.0
+
+    def _web_socket(self, again: Callable[[str], None]) -> Gateway | SocketMode | None:
+        """What brings messages to an agent without polls and without a webhook."""
+        api, wrote = self._api, self._connections.wrote
+        if isinstance(api, Discord):
+            gateway = Gateway(self._scale, api.place.guilds, self.polled, self._goes_out, self._gated, again, wrote)
+            api.echo = gateway.echo
+            return gateway
+        if isinstance(api, Slack):
+            return SocketMode(
+                self._scale, api.patience_s, api.pauses_s, self.polled, self._goes_out, self._gated, again, wrote
+            )
+        return None
 
     @property
     def types(self) -> bool:
@@ -121,20 +131,22 @@ class ChatService:
         """Queue a message for the agent, or deliver it to its webhook; return its number."""
         self._texts.append(text)
         number = len(self._texts)
-        if self._gateway is not None:
-            self._gateway.put(number, text, self._api.event(number, text))
-        elif self.webhook.url:
+        if self.webhook.url:
             self.webhook.deliver(self._api.event(number, text), lambda: self.hand_over(number, text))
+        elif self._gateway is not None:
+            self._gateway.put(number, text, self._api.event(number, text))
         else:
             self._waiting[number] = text
             self._news.set()
         return number
 
     async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
-        """Deliver the last message to the webhook once more, with the same id, or as its other event."""
+        """Deliver the last message once more, with the same id, or as its other event."""
         number = len(self._texts)
-        self.hand_over(number, text)
         event = self._api.event(number, text, other=other_event)
+        if not self.webhook.url and self._gateway is not None:
+            return self._gateway.put(number, text, event)
+        self.hand_over(number, text)
         await self.webhook.once(event, retry=0 if other_event else 1)
 
     def hand_over(self, number: int, text: str) -> None:
@@ -143,11 +155,11 @@ class ChatService:
         self.handed = max(self.handed, number)
         self._behind.setdefault(number, self._last_id)
 
-    def _goes_out(self, dispatch: Dispatch) -> bool:
-        """A message goes out over the gateway now, unless a fault refuses it."""
+    def _goes_out(self, number: int, text: str) -> bool:
+        """A message goes out over a WebSocket now, unless a fault refuses it."""
         if self.refuses("poll"):
             return False
-        self.hand_over(dispatch.number, dispatch.text)
+        self.hand_over(number, text)
         return True
 
     async def _gated(self, request: web.BaseRequest) -> None:

@@ -7,7 +7,8 @@ agent ─▶ POST /api/chat.postMessage {"channel": "D7", "text": "Hi!"}
 agent ◀─ {"ok": true, "channel": "D7", "ts": "1796000000.000100", "message": {"text": "Hi!", …}}
 ```
 
-Events are signed with the agent's key. A text that is empty or too long is refused with status 200 and `ok: false`.
+An agent without a webhook gets its events in [socket mode](socket_mode.py). Those at a webhook are signed with its key.
+A text that is empty or too long is refused with status 200 and `ok: false`.
 An app that has subscribed to `app_mention` and to `message.channels` gets two events for a mention, with two ids and
 one `ts`.
 """
@@ -21,6 +22,7 @@ from typing import Any, Final, Literal
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Moments, Sent
+from wedgehog.harness.services.chat.socket_mode import socket_url
 
 LONGEST_TEXT = 40_000
 """https://docs.slack.dev/reference/methods/chat.postMessage: a longer text is cut or refused."""
@@ -52,6 +54,10 @@ class Slack(ChatApi):
         """Three."""
         return iter((0.0, 60.0, 300.0))
 
+    def route(self, verb: str, path: str, host: str) -> tuple[str, Mapping[str, Any]]:
+        """The last part of the path; the address of socket mode depends on the host."""
+        return path.rpartition("/")[2].lower(), {"host": host}
+
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """By its name."""
         return OPERATIONS.get(method, "other")
@@ -79,6 +85,8 @@ class Slack(ChatApi):
 
     def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse | ChatRefusal:
         """Who the agent is; a way to send in pieces is not known."""
+        if method == "apps.connections.open":
+            return ChatResponse({"ok": True, "url": socket_url(str(params.get("host", "")))})
         if method.endswith("stream"):
             return ChatRefusal(200, "unknown_method")
         names = {"url": "https://wedgehog.slack.com/", "team": "Wedgehog", "user": "wedgehog"}

@@ -331,7 +331,7 @@ def test_a_call_in_text_holds_its_argument(tmp_path: Path, calls: str, said: str
 @pytest.mark.parametrize(
     ("chat", "said"),
     [
-        ("{start: [x], api: slack}", "slack brings messages to a webhook: write `webhook: /path`"),
+        ("{start: [x], api: whatsapp}", "whatsapp brings messages to a webhook: write `webhook: /path`"),
         ("{start: [x], api: discord, webhook: /x}", "Discord brings messages over its gateway: leave `webhook` out"),
         ("{start: [x], event: app_mention}", "only Slack and Discord have mentions: write `api: slack`"),
         ("{start: [x], api: discord, event: both}", "only Slack brings a mention as two events: write `api: slack`"),

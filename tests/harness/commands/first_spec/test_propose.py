@@ -206,8 +206,8 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"app__py": "from slack_bolt import App"}, "chat", "PORT={port} python app.py"),
         (
             {"app__py": f"from slack_bolt import App\nSocketModeHandler(app)\n{MAIN}"},
-            "command",
-            "python app.py {message}",
+            "chat",
+            "python app.py",
         ),
         ({"loop__py": JSON_LINES}, "lines", "python loop.py"),
         ({"loop__py": AT_ONCE}, "lines", "python loop.py"),

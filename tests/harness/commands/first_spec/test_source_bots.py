@@ -20,7 +20,7 @@ DISCORD = {"api": "discord", "quiet_s": 1}
         ("URL = 'https://api.telegram.org/bot'", {"quiet_s": 1}),
         ("from slack_bolt.async_app import AsyncApp", SLACK),
         ("import { App } from '@slack/bolt'", SLACK),
-        ("import { App } from '@slack/bolt'; new App({ socketMode: true })", {}),
+        ("import { App } from '@slack/bolt'; new App({ socketMode: true })", {"api": "slack", "quiet_s": 1}),
         ("import discord\nfrom discord.ext import commands", DISCORD),
         ("const { Client } = require('discord.js')", DISCORD),
         ("import discord_webhook", {}),
@@ -30,7 +30,7 @@ DISCORD = {"api": "discord", "quiet_s": 1}
     ],
 )
 def test_a_bot_is_known_by_its_library(source: str, talks: dict[str, object]):
-    """One of Slack that gets its events by a WebSocket is none that can be driven."""
+    """One of Slack that gets its events over a WebSocket has no webhook."""
     assert bot_of(source) == talks
 
 
@@ -39,6 +39,7 @@ def test_a_bot_is_known_by_its_library(source: str, talks: dict[str, object]):
     [
         ("python bot.py", {"quiet_s": 1}, "api.telegram.org"),
         ("python bot.py", DISCORD, "gateway.discord.gg"),
+        ("python bot.py", {"api": "slack", "quiet_s": 1}, "wss-primary.slack.com"),
         ("PORT={port} python bot.py", SLACK, ""),
     ],
 )
