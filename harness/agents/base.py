@@ -117,6 +117,8 @@ class AgentContext:
     """Where its user reaches that service, if a link lies between them."""
     browser: "Callable[[], Browser] | None" = None
     """Gives the browser of its user, in which pages are opened."""
+    browser_clock_s: float = 0.0
+    """How far the browser's clock is ahead."""
     warm: "WarmHosts | None" = None
     """Forks a callable's process, if it can."""
     waited_s: Callable[[float], float] = no_wait

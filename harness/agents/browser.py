@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,12 +50,14 @@ class Browser:
         if self._driver is not None:
             await self._driver.stop()
 
-    async def window(self) -> BrowserContext:
-        """A user's window, which the caller closes. Errors: AgentError (there is no browser)."""
+    async def window(self, ahead_s: float = 0.0) -> BrowserContext:
+        """A user's window, which the caller closes; its clock is so far ahead. Errors: AgentError (no browser)."""
         async with self._starting:
             chromium = await self._started()
         window = await chromium.new_context()
         window.set_default_timeout(0)  # the scenario sets the time limits
+        if ahead_s:
+            await window.clock.install(time=time.time() + ahead_s)
         return window
 
     async def _started(self) -> Chromium:

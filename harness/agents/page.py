@@ -168,7 +168,7 @@ class PageSession(HttpSession):
         """The open page. Errors: ConnectionError, AgentError (there is no browser)."""
         if self._view is None:
             if self._window is None:
-                self._window = await self._browser().window()
+                self._window = await self._browser().window(self._place.browser_clock_s)
             page = await self._window.new_page()
             self._view, self._is_fresh = PageView(page, self._keys), True
             await _seen(page.goto(self._front + self._around.fill(self._at), wait_until="domcontentloaded"))

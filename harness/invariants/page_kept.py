@@ -16,8 +16,9 @@ def page_kept(history: History) -> Iterator[Verdict]:
     """An agent's page, opened again by its user, shows each message that was sent there, and each answer once.
 
     Judged where the page was loaded again, or closed and opened at the same address: what it shows when it takes the
-    next message and stands still. Of a turn that was not answered, the message is enough. A user whose question is
-    gone asks again, and the work is done twice.
+    next message and stands still. Of a turn that was not answered, the message is enough; but where the page was
+    closed during a turn, and the service worked on and had the whole answer by then, that must be shown too. A user
+    whose question is gone asks again, and the work is done twice.
 
     Fix: Store a message when it comes, not when it is answered. Load the conversation by the id in the page's address,
     and show a running answer from where the stored part of it ends.
@@ -27,19 +28,28 @@ def page_kept(history: History) -> Iterator[Verdict]:
             continue
         shown = plain(turn.end.opened)
         for before in (it for it in history.turns if it.session == turn.session and it.number < turn.number):
-            if wrong := _missing(before, shown, history):
+            if wrong := _missing(before, shown, _owes_answer(before, turn, history)):
                 yield fail(f"{turn}: the page was opened again, and {wrong}", [*ends(before), *ends(turn)])
             else:
                 yield passed(because=f"{turn}: the page, opened again, shows {before}")
 
 
-def _missing(before: Turn, shown: str, history: History) -> str:
+def _owes_answer(before: Turn, turn: Turn, history: History) -> bool:
+    """Whether the service has the answer of an earlier turn when the page is opened for this one."""
+    if outcome_of(before, history).kind == "answered":
+        return True
+    opened = turn.stimulus.id if turn.stimulus is not None else 0
+    came = (call for call in before.main_calls if call.final and call.hung_up is None and call.ended is not None)
+    return before.gave_up is not None and any(call.ended is not None and call.ended.id < opened for call in came)
+
+
+def _missing(before: Turn, shown: str, owes_answer: bool) -> str:
     """What is wrong with how the page shows an earlier turn; empty if nothing is."""
     if before.stimulus is None:
         return ""
     if plain(before.stimulus.marker) not in shown:
         return f"does not show the message of {before}"
-    if outcome_of(before, history).kind == "answered" and plain(before.stimulus.nonce) not in shown:
+    if owes_answer and plain(before.stimulus.nonce) not in shown:
         return f"does not show the answer of {before}"
     times = max((shown.count(text) for text in _answers(before)), default=0)
     return f"shows the answer of {before} {times} times" if times > 1 else ""

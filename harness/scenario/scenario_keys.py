@@ -69,6 +69,8 @@ class ScenarioKeys(ConfigModel):
     """Scripted conversations beside the main one: subagents, planners, judges."""
     session: Beside | None = None
     """A session to start from."""
+    browser_clock_s: float = 0
+    """How far the clock of the user's browser is ahead of the service's; negative: behind it."""
     invariants: dict[str, InvariantConfig] = {}
     time_scale: PositiveFloat = 1
     seed: str = ""

@@ -9,12 +9,14 @@ The page streams an answer, has a button to stop it, and shows errors. Its bugs:
 - `stays-busy`: the service forgets to say that a turn whose page has gone is over
 - `stops-nothing`: the button to stop changes the page only
 - `anew`: no bug: each time that the page is loaded, a new conversation begins
+- `by-clock`: the page shows only what is later than the message, by its own clock
 - `dead`: when the stream breaks, the page keeps what had come, and says nothing
 """
 
 import asyncio
 import json
 import sys
+import time
 from pathlib import Path
 
 import aiohttp
@@ -62,6 +64,7 @@ async function send(text) {
   }
   add("user", text)
   let it = null, all = "", ended = false
+  const sent = Date.now()
   try {
     const reply = await fetch("/api/" + id, {method: "POST", body: text})
     const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader()
@@ -73,10 +76,12 @@ async function send(text) {
       rest = lines.pop()
       for (const line of lines) {
         const told = JSON.parse(line)
+        if (bug == "by-clock" && told.at < sent) continue
         if (told.text) { it ??= add("agent", ""); it.textContent = all += told.text }
         if (told.error) { alert.textContent = told.error; ended = true }
         if (told.end) ended = true
       }
+      if (bug == "by-clock") ended = true
     }
     if (bug == "twice") add("agent", all)
     if (!ended) throw new Error("the connection was lost")
@@ -241,7 +246,7 @@ class Service:
             nonlocal gone
             try:
                 if not gone:
-                    await stream.write((json.dumps(told) + "\n").encode())
+                    await stream.write((json.dumps({**told, "at": time.time() * 1000}) + "\n").encode())
             except OSError:
                 gone = True
 

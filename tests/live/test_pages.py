@@ -171,6 +171,10 @@ STORIES: dict[str, dict[str, set[str]]] = {
         "knows-nothing": {"session_remembers"},
     },
     "page-loses-its-connection": {"sound": set(), "spins": {"turn_deadline"}, "dead": {"error_surfaced"}},
+    "page-clock-is-ahead": {
+        "sound": set(),
+        "by-clock": {"error_surfaced", "session_recovers", "turn_answered"},
+    },
     "front-end-goes-away-in-mid-reply": {"sound": set(), "stays-busy": {"turn_deadline", "session_recovers"}},
 }
 """The agents that play a scenario, with what is red at level `safe`."""

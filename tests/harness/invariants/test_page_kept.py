@@ -3,6 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.call import HungUp
 from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.testing import HistoryBuilder
 
@@ -42,6 +43,27 @@ def test_message_and_answer_are_shown():
     assert _verdict("{message}\n{answer}").status == "pass"
     assert _verdict("{message}", fails=True).status == "pass"
     assert _verdict("nothing", fails=True).status == "fail"
+
+
+@pytest.mark.parametrize(
+    ("hangs_up", "shows", "status"), [(False, "", "fail"), (False, "{answer}", "pass"), (True, "", "pass")]
+)
+def test_what_the_service_had_while_its_page_was_closed_is_shown(hangs_up: bool, shows: str, status: str):
+    """A service may end a turn with its page; then the message is enough."""
+    tell = HistoryBuilder()
+    tell.message()
+    answer = f"All is well. {tell.nonce}"
+    call = tell.ask(1)
+    tell.give_up()
+    if hangs_up:
+        tell.add(HungUp(call=call))
+    else:
+        tell.reply(call, answer)
+    tell.end("", ended="gave up")
+    tell.message()
+    tell.reply(tell.ask(1), f"Still. {tell.nonce}")
+    tell.end(opened=f"marker1 Hi\n{shows.format(answer=answer)}")
+    assert check("page_kept", tell.seal()).status == status
 
 
 def test_a_page_that_stayed_open_is_not_judged():
