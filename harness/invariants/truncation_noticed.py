@@ -12,6 +12,7 @@ from wedgehog.harness.record.shown_words import CUT_TEXT_CHARS
 from wedgehog.harness.record.turn_outcome import answers, outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
+from wedgehog.harness.scenario.trigger import CHANNEL
 
 LEAST_CHARS = 4
 """Shorter words in Latin letters may be in an answer by chance."""
@@ -22,13 +23,14 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
     """Part of a reply that was cut, or stopped at max_tokens or by a filter, is not shown as the whole answer.
 
     A reply with holes is not shown either: if the provider's stream was faulty and the turn is answered, the answer has
-    every word of the final reply. Judged if the answer of a turn without such a fault shows that this agent prints
-    replies whole. Nor is the beginning of a reply of more than 2,000 letters that came whole, without a mark that there
-    is more: a front end that cuts what is longer than it can show must say so, or send the rest too.
+    every word of the final reply. So it has if a page lost its connection and its user reads no error. Judged if the
+    answer of a turn without such a fault shows that this agent prints replies whole. Nor is the beginning of a reply of
+    more than 2,000 letters that came whole, without a mark that there is more: a front end that cuts what is longer
+    than it can show must say so, or send the rest too.
 
     Fix: Look how the reply ended. Without its last event, or with `max_tokens`, `length`, `content_filter`,
     `refusal` or `SAFETY` as its stop reason, it is cut: try again, continue it, or tell the user. Send what is too long
-    for one message in several.
+    for one message in several. A page that connects again needs what it has missed, or the whole answer.
     """
 
     for turn in history.turns:
@@ -49,8 +51,10 @@ def truncation_noticed(history: History) -> Iterator[Verdict]:
 def _lost_words(turn: Turn, history: History) -> list[str]:
     """Words of a faulty turn's final reply that its answer lacks, of an agent that prints replies whole."""
     beside = {call.number for call in history.calls if call.arrived.side}
-    faulty = {it.turn for it in history.of(FaultFired) if it.link == "llm" and it.call not in beside}
-    if turn.number not in faulty:
+    links = {(it.turn, it.link) for it in history.of(FaultFired) if it.call not in beside}
+    faulty = {number for number, link in links if link in ("llm", CHANNEL)}
+    says_so = turn.end is not None and bool(turn.end.error)
+    if (turn.number, "llm") not in links and ((turn.number, CHANNEL) not in links or says_so):
         return []
     lost = _missing(turn)
     others = [other for other in history.turns if other.number not in faulty and _final(other) is not None]

@@ -13,7 +13,7 @@ STOCK_PATTERNS = (
     r"overloaded",
     r"unavailable",
     r"connection( was)? (refused|reset|lost|aborted|broken)",
-    r"(connection|network|timeout) error\b|(could not|cannot|can't|failed to|unable to) connect\b",
+    r"(connection|network|timeout) error\b|(could not|cannot|can't|failed to|unable to) connect\b|\bfailed to fetch\b",
     r"(stream|reply|response|connection)( was)? (ended|closed|cut|broke|disconnected|terminated)( off)? "
     r"(before|without|early|prematurely|unexpectedly)",
     r"(stream|reply|response|answer|connection)( was| has been| got)? (cut|dropped|broken) ?(off|short)?\b",

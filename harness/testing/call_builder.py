@@ -232,10 +232,10 @@ class CallBuilder:
         self.fires("cut", call)
         return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
 
-    def fires(self, name: str, call: int | None) -> None:
+    def fires(self, name: str, call: int | None, link: str = "llm") -> None:
         """A fault on a call, or on a request that does not arrive."""
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
-        self.add(FaultFired(fault=0, name=name, link="llm", turn=turn, step=step, attempt=1, call=call, proof="built"))
+        self.add(FaultFired(fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="built"))
 
     def connection_refused(self, fault: str = "refuse") -> None:
         """A request does not reach the provider."""

@@ -11,6 +11,7 @@ The page streams an answer, has a button to stop it, and shows errors. Its bugs:
 - `anew`: no bug: each time that the page is loaded, a new conversation begins
 - `by-clock`: the page shows only what is later than the message, by its own clock
 - `dead`: when the stream breaks, the page keeps what had come, and says nothing
+- `holes`: when the stream breaks, the page goes on with what the model says later
 """
 
 import asyncio
@@ -55,6 +56,15 @@ async function load() {
   working(kept.busy)
   if (kept.busy) setTimeout(() => { main.replaceChildren(); load() }, 300)
 }
+async function goOn(it, all) {
+  for (;;) {
+    await new Promise((go) => setTimeout(go, 300))
+    const kept = await fetch("/api/" + id).then((reply) => reply.json(), () => ({busy: true}))
+    if (kept.busy) continue
+    it.textContent = all + kept.said.at(-1).text.split(" ").pop()
+    return
+  }
+}
 async function send(text) {
   alert.textContent = ""
   working(true)
@@ -87,7 +97,8 @@ async function send(text) {
     if (!ended) throw new Error("the connection was lost")
   } catch (wrong) {
     if (bug == "spins") return
-    if (bug != "dead") alert.textContent = "Error: " + wrong.message
+    if (bug == "holes" && it) await goOn(it, all)
+    else if (bug != "dead") alert.textContent = "Error: " + wrong.message
   }
   working(false)
 }

@@ -170,7 +170,12 @@ STORIES: dict[str, dict[str, set[str]]] = {
         "twice": {"answered_once"},
         "knows-nothing": {"session_remembers"},
     },
-    "page-loses-its-connection": {"sound": set(), "spins": {"turn_deadline"}, "dead": {"error_surfaced"}},
+    "page-loses-its-connection": {
+        "sound": set(),
+        "spins": {"turn_deadline"},
+        "dead": {"error_surfaced"},
+        "holes": {"truncation_noticed"},
+    },
     "page-clock-is-ahead": {
         "sound": set(),
         "by-clock": {"error_surfaced", "session_recovers", "turn_answered"},

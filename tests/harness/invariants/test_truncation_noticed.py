@@ -106,6 +106,20 @@ def test_an_answer_with_a_hole_fails():
     assert (found.status, found.says) == ("fail", "turn 1: its answer lacks words of the reply: that, rolls")
 
 
+@pytest.mark.parametrize(("error", "status"), [("", "fail"), ("The connection was lost", "nothing")])
+def test_a_page_that_lost_its_connection_shows_no_answer_with_a_hole_unless_it_says_so(error: str, status: str):
+    """It connected again, and got only what came then."""
+    tell = HistoryBuilder()
+    for answer in ("A small animal {nonce}", f"{REPLY} {{nonce}}"):
+        tell.message()
+        call = tell.ask(1)
+        if tell.turn == 1:
+            tell.fires("down", call, "channel")
+        tell.reply(call, f"{REPLY} {tell.nonce}")
+        tell.end(answer.format(nonce=tell.nonce), error=error if tell.turn == 1 else "")
+    assert check("truncation_noticed", tell.seal()).status == status
+
+
 def test_an_answer_with_broken_letters_fails():
     """A letter of several bytes was decoded by half."""
     assert check("truncation_noticed", _a_faulty_turn_and_a_good_one(REPLY.replace("刺", "�"))).status == "fail"

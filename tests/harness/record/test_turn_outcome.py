@@ -160,6 +160,7 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
         "Error calling LLM: it gave no reason.",
         "Connection error.",
         "We could not connect to the model.",
+        "Could not respond. Failed to fetch",
         "Too many requests, your quota is used up",
         "Authentication failed",
         "The API key was refused.",
