@@ -9,7 +9,7 @@ from html import escape
 
 from wedgehog.reports.words import clean
 
-VOID = frozenset({"meta", "br", "hr"})
+VOID = frozenset({"meta", "br", "hr", "img"})
 SHORT = 80
 """Texts of so many characters are kept escaped."""
 

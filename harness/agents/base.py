@@ -179,6 +179,8 @@ class Outcome:
     ended: EndedHow = "by itself"
     opened: str | None = None
     """What a page showed when it was opened again for this message; None: it was open."""
+    picture: str = ""
+    """The file in the run's folder with a picture of the page at the end of the turn."""
     after_answer_s: float | None = None
     """Seconds from the moment when the user had the answer to the end; None if they are not known."""
     usage: ToldUsage | None = None

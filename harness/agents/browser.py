@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +27,8 @@ ARGUMENTS = (
     "--no-first-run",
 )
 """It asks for nothing but what the page asks for."""
+INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH")
+"""What it inherits of our environment: no keys, and no proxies."""
 MISSING = (
     "a page needs a browser: install Chromium (`playwright install chromium`, or the system's own), or name one in "
     f"{VARIABLE}"
@@ -70,11 +73,15 @@ class Browser:
             raise AgentError(MISSING)
         try:
             self._chromium = await self._driver.chromium.launch(
-                executable_path=program, args=ARGUMENTS, env={**os.environ, RUN_VARIABLE: self._mark}
+                executable_path=program, args=ARGUMENTS, env={**_own(INHERITED), RUN_VARIABLE: self._mark}
             )
         except BrowserError as wrong:
             raise AgentError(f"{program} could not be started: {str(wrong).splitlines()[0]}") from None
         return self._chromium
+
+
+def _own(names: Iterable[str]) -> dict[str, str | float | bool]:
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def find_browser(downloaded: Path) -> str | None:

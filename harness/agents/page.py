@@ -58,13 +58,13 @@ class PageSession(HttpSession):
         """What the page showed when it was opened again for this turn."""
         self._reading = _Reading(Seen())
         self._stopped = self._has_spoken = self._is_fresh = False
-        self._front = place.front_url or self._base
+        self._pictures, self._picture = 0, ""
+        """How many were taken, and the file of the last one; empty if this turn has none."""
 
     async def open(self) -> None:
         """Open the page too."""
         await super().open()
-        with suppress(ConnectionError):  # (its next message says so)
-            await self._shown()
+        await self.load_again()
 
     async def close(self) -> None:
         """Close the window too."""
@@ -92,14 +92,31 @@ class PageSession(HttpSession):
         return twin
 
     async def load_again(self) -> None:
-        """Close the page; it is opened again for the next message."""
+        """Open the page again, at the address where it was."""
         await self._close_view()
+        try:
+            await self._shown()
+        except ConnectionError:  # the next message tries again, and says so
+            await self._close_view()
+
+    async def give_up(self) -> None:
+        """Its user loads the page again, while the service may work on."""
+        if self._in_turn():
+            await super().give_up()
+            await self.load_again()
 
     # ---- a turn
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Type the message, and read the page until the turn is over. Errors: ConnectionError (there is no page)."""
-        self._opened, self._reading, self._stopped = None, _Reading(Seen()), False
+        self._opened, self._reading, self._stopped, self._picture = None, _Reading(Seen()), False, ""
+        try:
+            return await self._talk(text)
+        except ConnectionError:
+            await self._close_view()  # (a page that could not be loaded, or has crashed, is opened again)
+            raise
+
+    async def _talk(self, text: str) -> HttpReply:
         view = await self._shown()
         before = await self._idle(view)
         if self._is_fresh and self._has_spoken:
@@ -152,6 +169,7 @@ class PageSession(HttpSession):
     async def _told(self, turn: HttpTurn) -> Outcome:
         """As its user sees it, also where the turn was ended."""
         told, shown = await super()._told(turn), self._reading.news
+        await self._take_picture()
         error = shown.error or ("" if shown.answer else "\n".join(self._reading.standing))
         return replace(
             told,
@@ -160,6 +178,7 @@ class PageSession(HttpSession):
             streamed=True,
             appends=self._keys.answer is not None,
             opened=self._opened,
+            picture=self._picture,
         )
 
     # ---- the page
@@ -171,7 +190,8 @@ class PageSession(HttpSession):
                 self._window = await self._browser().window(self._place.browser_clock_s)
             page = await self._window.new_page()
             self._view, self._is_fresh = PageView(page, self._keys), True
-            await _seen(page.goto(self._front + self._around.fill(self._at), wait_until="domcontentloaded"))
+            front = self._place.front_url or self._base
+            await _seen(page.goto(front + self._around.fill(self._at), wait_until="domcontentloaded"))
         return self._view
 
     async def _idle(self, view: PageView) -> Seen:
@@ -193,10 +213,21 @@ class PageSession(HttpSession):
     async def _close_view(self) -> None:
         view, self._view = self._view, None
         if view is not None:
-            there = urlsplit(view.url)
-            self._at = there._replace(scheme="", netloc="").geturl() or self._keys.url
+            if view.url.startswith("http"):
+                self._at = urlsplit(view.url)._replace(scheme="", netloc="").geturl() or "/"
             with suppress(BrowserError):
                 await view.close()
+
+    async def _take_picture(self) -> None:
+        """Keep what its user sees now, unless the page has gone."""
+        if self._view is None or self._picture:
+            return
+        with suppress(BrowserError):
+            taken = await self._view.picture()
+            self._pictures += 1
+            name = f"page-{self.name}-{self._pictures}.jpg"
+            (self._place.log.parent / name).write_bytes(taken)
+            self._picture = name
 
     # ---- its end
 
@@ -226,6 +257,7 @@ class PageSession(HttpSession):
 
     async def _stop(self, grace_s: float) -> None:
         """Close the page; the service runs on."""
+        await self._take_picture()
         await super()._stop(grace_s)
         await self._close_view()
 

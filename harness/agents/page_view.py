@@ -10,6 +10,7 @@ from playwright.async_api import Dialog, Page
 from wedgehog.harness.agents.page_spec import PageAgent
 from wedgehog.harness.record.error_words import plain
 
+PICTURE_QUALITY, PICTURE_WITHIN_S = 50, 5.0
 ALERT = '[role="alert"], [aria-live="assertive"]'
 """Elements that tell something urgent."""
 
@@ -83,6 +84,10 @@ class PageView:
     async def press_stop(self, within_s: float) -> None:
         """Press the button that stops a turn. Errors: playwright's TimeoutError (there is none to press)."""
         await self._page.locator(_visible(self._keys.stop or "")).first.click(timeout=within_s * 1000)
+
+    async def picture(self) -> bytes:
+        """What can be seen without scrolling, as JPEG."""
+        return await self._page.screenshot(type="jpeg", quality=PICTURE_QUALITY, timeout=PICTURE_WITHIN_S * 1000)
 
     async def close(self) -> None:
         """Close it, as its user does."""

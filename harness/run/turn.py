@@ -270,6 +270,7 @@ def _ended(turn: int, outcome: Outcome) -> TurnEnded:
         log_on_stderr=outcome.log_on_stderr,
         appends=outcome.appends,
         opened=outcome.opened,
+        picture=outcome.picture,
         after_answer_s=outcome.after_answer_s,
         usage=outcome.usage,
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from wedgehog.harness.record.events.run import SessionKept
-from wedgehog.harness.record.events.turn import HangSeen
+from wedgehog.harness.record.events.turn import HangSeen, TurnEnded
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.markup import tag
 from wedgehog.reports.words import count, one_line
@@ -20,6 +20,7 @@ def files(run: StoredRun, run_dir: str) -> list[object]:
     """One item for each file; `run_dir` is how the page names the folder."""
     own = [name for name in OWN_FILES if (run.folder / name).is_file()]
     own += [event.file for event in run.history.of(HangSeen) if event.file]
+    own += [event.picture for event in run.history.of(TurnEnded) if event.picture]
     kept = {event.path: event for event in run.history.of(SessionKept)}
     if not kept:
         own += [str(path).removeprefix(f"{run.folder}/") for path in run.session_files]

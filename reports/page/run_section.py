@@ -23,6 +23,7 @@ from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.page.call_table import call_table
 from wedgehog.reports.page.event_list import ListedEvents, event_list, listed
 from wedgehog.reports.page.narrative import facts
+from wedgehog.reports.page.pictures import picture
 from wedgehog.reports.page.reader_answers import reader_answers
 from wedgehog.reports.page.refused_request import refused_request
 from wedgehog.reports.page.related_runs import RelatedRuns
@@ -220,7 +221,12 @@ class _PlayedRun:
             return None
         lines = [line(_TURN, self._turn(turn)) for turn in turns]
         note = tag("p", TOOK, class_="soft")
-        return _titled("Turns", html_table(_TURN, lines), note, [_what_was_seen(turn) for turn in turns])
+        return _titled("Turns", html_table(_TURN, lines), note, [self._what_was_seen(turn) for turn in turns])
+
+    def _what_was_seen(self, turn: Turn) -> Markup | None:
+        """The words, and the page if the run did not pass."""
+        good = self.run.judgement.verdict == "pass"
+        return _what_was_seen(turn, None if good else picture(self.run.folder, turn))
 
     def _turn(self, turn: Turn) -> tuple[object, ...]:
         came, stimulus = outcome_of(turn, self.history), turn.stimulus
@@ -274,7 +280,7 @@ def _at(event: Event) -> str:
     return f"at {seconds(event.at_s)}"
 
 
-def _what_was_seen(turn: Turn) -> Markup | None:
+def _what_was_seen(turn: Turn, page: Markup | None) -> Markup | None:
     end = turn.end
     if end is None:
         return None
@@ -289,7 +295,7 @@ def _what_was_seen(turn: Turn) -> Markup | None:
     boxes = [(tag("p", name, class_="soft"), tag("pre", _excerpt(said))) for name, said in parts if said.strip()]
     signs = ", ".join(part for part in [f"ended: {end.ended}", *exit_] if part)
     head = tag("summary", f"What the user saw of {turn}: {signs}")
-    return tag("details", head, boxes or tag("p", "Nothing.", class_="soft"), class_="more")
+    return tag("details", head, page, boxes or (None if page else tag("p", "Nothing.", class_="soft")), class_="more")
 
 
 def _excerpt(said: str) -> str:

@@ -185,6 +185,14 @@ STORIES: dict[str, dict[str, set[str]]] = {
 """The agents that play a scenario, with what is red at level `safe`."""
 
 
+def _shows_pictures(campaign: Path, told: list[dict[str, Any]]) -> None:
+    """Each turn has one in its run's folder; the report has those of runs that did not pass."""
+    kept = {it["agent"]: list(campaign.glob(f"{it['scenario']}/{it['agent']}/page-main-*.jpg")) for it in told}
+    assert all(kept.values()), kept
+    failed = sum(len(kept[it["agent"]]) for it in told if it["verdict"] != "pass")
+    assert (campaign / "report.html").read_text().count('<img src="data:image/jpeg;base64,') == failed
+
+
 @pytest.mark.parametrize("story", STORIES)
 def test_a_planted_bug_is_red_and_the_sound_agent_is_not(wedgehog: Any, tmp_path: Path, story: str):
     """A page may begin anew in sight of its user; at level `strict` it must show what was said."""
@@ -200,3 +208,4 @@ def test_a_planted_bug_is_red_and_the_sound_agent_is_not(wedgehog: Any, tmp_path
     assert {it["agent"]: set(it["violated"]) for it in told} == STORIES[story]
     if story == "page-is-loaded-again":
         assert {it["agent"] for it in told if "page_kept" in it["strict"]} == {"anew", "shows-nothing"}
+    _shows_pictures(tmp_path / "runs" / "latest", told)

@@ -68,6 +68,8 @@ class TurnEnded(Event):
     """Whether a service sent its status before it knew the answer, as server-sent events do."""
     opened: str | None = None
     """What a page showed when it was opened again for the message of this turn; None: it was open, or is no page."""
+    picture: str = ""
+    """The file in the run's folder with a picture of the page at the end of the turn; empty if there is none."""
 
 
 class PermissionAsked(Event):
