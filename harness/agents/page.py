@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from playwright.async_api import BrowserContext
 from playwright.async_api import Error as BrowserError
+from playwright.async_api import TimeoutError as NeverLoadedError
 
 from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
 from wedgehog.harness.agents.drafts import may_go_on
@@ -24,6 +25,9 @@ MOST_CHARS = 1_000_000
 NOTHING_NEW = News()
 SILENT_S = 10.0
 """A page that shows when its agent works, and shows nothing for this time, has not taken the message; real seconds."""
+TRIES, TAKEN_WITHIN_S = 3, 3.0
+"""A user types a message again that a page, just opened, has not taken within this time; real seconds."""
+LOADED_WITHIN_S = 30.0
 T = TypeVar("T")
 
 
@@ -37,6 +41,8 @@ class _Reading:
     """When the news changed; 0 if there are none."""
     was_busy: bool = False
     """Whether the page has shown that the agent works."""
+    has_changed: bool = False
+    """Whether anything on the page has changed."""
     errors: dict[str, None] = field(default_factory=dict)
     """All that were seen, also those that have gone."""
     standing: Sequence[str] = ()
@@ -121,24 +127,36 @@ class PageSession(HttpSession):
         before = await self._idle(view)
         if self._is_fresh and self._has_spoken:
             self._opened = "\n".join(before.lines)[:MOST_CHARS]
-        self._reading, self._has_spoken, self._is_fresh = _Reading(before), True, False
+        self._reading, self._has_spoken = _Reading(before), True
         await _seen(view.type(text))
         clock, worked_s = self._place.clock, self._place.clock.now()
+        typed_s, tries = worked_s, TRIES if self._is_fresh else 1
+        self._is_fresh = False
         while not self._is_over(worked_s):
             if self._owned is not None and self._owned.exit_code is not None and not self._reading.changed_s:
                 raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)
             if await self._look(view, text) or (not self._stopped and self._works(text)):
                 worked_s = clock.now()
+            if tries > 1 and self._was_not_taken(text, typed_s):
+                await _seen(view.type(text))
+                worked_s, typed_s, tries = clock.now(), clock.now(), tries - 1
         changed_s = self._reading.changed_s
         whole_s = asyncio.get_running_loop().time() - (clock.now() - changed_s) if changed_s else None
         return HttpReply(200, self._reading.news.answer, whole_s)
+
+    def _was_not_taken(self, text: str, typed_s: float) -> bool:
+        """Whether a page that was just opened did nothing: its script may not have run when the message was typed."""
+        if self._reading.has_changed or self._place.work.has_asked(text):
+            return False
+        return self._place.could_work_s(typed_s) >= TAKEN_WITHIN_S
 
     async def _look(self, view: PageView, text: str) -> bool:
         """Read the page; whether it is busy."""
         now, reading = await _seen(view.read()), self._reading
         reading.errors |= dict.fromkeys(now.errors)
         reading.was_busy |= now.busy
+        reading.has_changed |= now.busy or now.lines != reading.before.lines
         reading.standing = now.errors
         found = news(self._keys, text, reading.before, now, reading.errors)
         if found != reading.news:
@@ -192,6 +210,8 @@ class PageSession(HttpSession):
             self._view, self._is_fresh = PageView(page, self._keys), True
             front = self._place.front_url or self._base
             await _seen(page.goto(front + self._around.fill(self._at), wait_until="domcontentloaded"))
+            with suppress(NeverLoadedError):  # (what it still loads may be out of reach)
+                await page.wait_for_load_state("load", timeout=LOADED_WITHIN_S * 1000)
         return self._view
 
     async def _idle(self, view: PageView) -> Seen:

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ pytest.importorskip("playwright")
 
 from playwright.async_api import async_playwright
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, Session
+from wedgehog.harness.agents.base import AgentContext, AgentError, Session, Work
 from wedgehog.harness.agents.browser import find_browser
 from wedgehog.harness.agents.opening import browser_of_users, open_agent
 from wedgehog.harness.agents.spec import load_spec
@@ -37,7 +38,9 @@ function add(who, text) {
 }
 const known = JSON.parse(localStorage.known || "[]")
 for (const text of known) add("user", text)
-document.querySelector("#it").onkeydown = (key) => {
+function listens() { document.querySelector("#it").onkeydown = typed }
+setTimeout(listens, location.search == "?late" ? 3000 : 0)
+function typed(key) {
   if (key.key != "Enter") return
   const text = key.target.value, word = text.split(" ").pop()
   key.target.value = ""
@@ -96,8 +99,10 @@ async def opened(folder: Path, **keys: Any) -> AsyncIterator[Session]:
     mark = f"test-{folder.name}"
     place = AgentContext(folder / "run", "http://127.0.0.1:9", "k", "s", f"{mark}/run", folder / "log", WallClock())
     spec = load_spec(folder / "agent.yaml")
-    async with browser_of_users(mark) as browser, open_agent(spec, replace(place, browser=browser)) as session:
-        yield session
+    async with browser_of_users(mark) as browser:
+        there = replace(place, browser=browser, work=cast("Work", SimpleNamespace(has_asked=lambda words: False)))
+        async with open_agent(spec, there) as session:
+            yield session
 
 
 async def _said(session: Session, text: str, *, first: bool = True) -> Any:
@@ -120,6 +125,13 @@ async def test_an_error_that_its_user_saw_for_a_moment_was_seen(tmp_path: Path):
         told = await _said(session, "mk1 toast")
         assert (told.answer, told.error) == ("So it is", "Error: no luck")
         assert (await _said(session, "mk2 dialog", first=False)).error == "No luck"
+
+
+async def test_a_message_that_a_page_was_not_ready_for_is_typed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The script of a page may run only after its user can type."""
+    monkeypatch.setattr("wedgehog.harness.agents.page.TAKEN_WITHIN_S", 2.0)
+    async with opened(tmp_path, url="/?late") as session:
+        assert (await _said(session, "mk1 here")).answer == "here of 0"
 
 
 async def test_a_page_that_does_nothing_has_said_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
