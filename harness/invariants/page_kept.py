@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
-from wedgehog.harness.record.error_words import plain
+from wedgehog.harness.record.error_words import FIRST_WORDS, plain
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -51,6 +51,8 @@ def _missing(before: Turn, shown: str, owes_answer: bool) -> str:
         return f"does not show the message of {before}"
     if owes_answer and plain(before.stimulus.nonce) not in shown:
         return f"does not show the answer of {before}"
+    if owes_answer and any(text[:FIRST_WORDS] not in shown for text in _answers(before)):
+        return f"shows the end of the answer of {before}, and not its beginning"
     times = max((shown.count(text) for text in _answers(before)), default=0)
     return f"shows the answer of {before} {times} times" if times > 1 else ""
 

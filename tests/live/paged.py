@@ -7,6 +7,7 @@ The page streams an answer, has a button to stop it, and shows errors. Its bugs:
 - `shows-nothing`: the page, loaded again, does not show what was said
 - `knows-nothing`: the page, loaded again, shows what was said, and the model is not told
 - `stays-busy`: the service forgets to say that a turn whose page has gone is over
+- `looks-idle`: the page, loaded while the service works, shows neither that nor what comes
 - `stops-nothing`: the button to stop changes the page only
 - `anew`: no bug: each time that the page is loaded, a new conversation begins
 - `by-clock`: the page shows only what is later than the message, by its own clock
@@ -53,6 +54,7 @@ async function load() {
   if (!id) return
   const kept = await (await fetch("/api/" + id)).json()
   if (bug != "shows-nothing") for (const it of kept.said) add(it.who, it.text)
+  if (bug == "looks-idle") return
   working(kept.busy)
   if (kept.busy) setTimeout(() => { main.replaceChildren(); load() }, 300)
 }

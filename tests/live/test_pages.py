@@ -192,9 +192,20 @@ STORIES: dict[str, dict[str, set[str]]] = {
         "sound": set(),
         "by-clock": {"error_surfaced", "session_recovers", "turn_answered"},
     },
-    "front-end-goes-away-in-mid-reply": {"sound": set(), "stays-busy": {"turn_deadline", "session_recovers"}},
+    "front-end-goes-away-in-mid-reply": {
+        "sound": set(),
+        "looks-idle": set(),
+        "stays-busy": {"turn_deadline", "session_recovers"},
+    },
 }
 """The agents that play a scenario, with what is red at level `safe`."""
+
+
+FORGETFUL = {
+    "page-is-loaded-again": {"anew", "shows-nothing"},
+    "front-end-goes-away-in-mid-reply": {"looks-idle"},
+}
+"""The agents in which `page_kept` is red, at level `strict`."""
 
 
 def _shows_pictures(campaign: Path, told: list[dict[str, Any]]) -> None:
@@ -218,6 +229,5 @@ def test_a_planted_bug_is_red_and_the_sound_agent_is_not(wedgehog: Any, tmp_path
     assert done.returncode == 1, done.stdout + done.stderr
     told = [json.loads(it.read_text()) for it in (tmp_path / "runs" / "latest").glob(f"{story}/*/verdicts.json")]
     assert {it["agent"]: set(it["violated"]) for it in told} == STORIES[story]
-    if story == "page-is-loaded-again":
-        assert {it["agent"] for it in told if "page_kept" in it["strict"]} == {"anew", "shows-nothing"}
+    assert {it["agent"] for it in told if "page_kept" in it["strict"]} == FORGETFUL.get(story, set())
     _shows_pictures(tmp_path / "runs" / "latest", told)

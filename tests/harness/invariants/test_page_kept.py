@@ -29,6 +29,7 @@ def _verdict(shows: str, *, fails: bool = False) -> Verdict:
     [
         ("How can I help?", "does not show the message of turn 1"),
         ("{message}", "does not show the answer of turn 1"),
+        ("{message}\n{answer:.0}saffron01otter", "shows the end of the answer of turn 1, and not its beginning"),
         ("{message}\n{answer}\n{answer}", "shows the answer of turn 1 2 times"),
     ],
 )
