@@ -1,16 +1,13 @@
 """Opens an agent: the class of its kind, its surroundings, and the end of all its processes."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Tree
-
-if TYPE_CHECKING:
-    from wedgehog.harness.agents.browser import Browser
 
 _CLASSES = {
     "command": ("process", "CommandSession", ""),
@@ -45,25 +42,6 @@ def missing_package(spec: AgentSpec) -> str:
     except AgentError as missing:
         return str(missing)
     return ""
-
-
-@asynccontextmanager
-async def browser_of_users(mark: str) -> AsyncIterator["Callable[[], Browser]"]:
-    """Gives the browser of all users of pages, which its first window starts; on exit, end it."""
-    made: list[Browser] = []
-
-    def browser() -> "Browser":
-        from wedgehog.harness.agents.browser import Browser  # its package is an extra
-
-        if not made:
-            made.append(Browser(mark))
-        return made[0]
-
-    try:
-        yield browser
-    finally:
-        for one in made:
-            await one.close()
 
 
 @asynccontextmanager

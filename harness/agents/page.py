@@ -41,8 +41,8 @@ class _Reading:
     """When the news changed; 0 if there are none."""
     was_busy: bool = False
     """Whether the page has shown that the agent works."""
-    has_changed: bool = False
-    """Whether anything on the page has changed."""
+    shows_message: bool = False
+    """Whether the message stands on the page."""
     errors: dict[str, None] = field(default_factory=dict)
     """All that were seen, also those that have gone."""
     standing: Sequence[str] = ()
@@ -138,25 +138,30 @@ class PageSession(HttpSession):
             await clock.sleep(POLL_S)
             if await self._look(view, text) or (not self._stopped and self._works(text)):
                 worked_s = clock.now()
-            if tries > 1 and self._was_not_taken(text, typed_s):
+            if tries > 1 and await self._was_not_taken(view, text, typed_s):
                 await _seen(view.type(text))
                 worked_s, typed_s, tries = clock.now(), clock.now(), tries - 1
         changed_s = self._reading.changed_s
         whole_s = asyncio.get_running_loop().time() - (clock.now() - changed_s) if changed_s else None
         return HttpReply(200, self._reading.news.answer, whole_s)
 
-    def _was_not_taken(self, text: str, typed_s: float) -> bool:
-        """Whether a page that was just opened did nothing: its script may not have run when the message was typed."""
-        if self._reading.has_changed or self._place.work.has_asked(text):
+    async def _was_not_taken(self, view: PageView, text: str, typed_s: float) -> bool:
+        """Whether a page that was just opened did nothing: its script may not have run when the message was typed.
+
+        The message still stands where it was typed, or nowhere.
+        """
+        if self._place.could_work_s(typed_s) < TAKEN_WITHIN_S:
             return False
-        return self._place.could_work_s(typed_s) >= TAKEN_WITHIN_S
+        if self._reading.was_busy or self._place.work.has_asked(text):
+            return False
+        return not self._reading.shows_message or _mark(text) in await _seen(view.typed())
 
     async def _look(self, view: PageView, text: str) -> bool:
         """Read the page; whether it is busy."""
         now, reading = await _seen(view.read()), self._reading
         reading.errors |= dict.fromkeys(now.errors)
         reading.was_busy |= now.busy
-        reading.has_changed |= now.busy or now.lines != reading.before.lines
+        reading.shows_message |= any(_mark(text) in line for line in now.lines)
         reading.standing = now.errors
         found = news(self._keys, text, reading.before, now, reading.errors)
         if found != reading.news:
@@ -280,6 +285,11 @@ class PageSession(HttpSession):
         await self._take_picture()
         await super()._stop(grace_s)
         await self._close_view()
+
+
+def _mark(message: str) -> str:
+    """Its first word, which no other message has."""
+    return message.partition(" ")[0]
 
 
 async def _seen(doing: Awaitable[T]) -> T:

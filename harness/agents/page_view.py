@@ -81,6 +81,11 @@ class PageView:
         else:
             await self._page.locator(_visible(self._keys.send)).first.click()
 
+    async def typed(self) -> str:
+        """What stands where a message is typed; empty if that can not be seen."""
+        field = self._page.locator(_visible(self._keys.input)).first
+        return str(await field.evaluate("it => it.value ?? it.innerText")) if await field.count() else ""
+
     async def press_stop(self, within_s: float) -> None:
         """Press the button that stops a turn. Errors: playwright's TimeoutError (there is none to press)."""
         await self._page.locator(_visible(self._keys.stop or "")).first.click(timeout=within_s * 1000)

@@ -24,7 +24,7 @@ from wedgehog.harness.agents.spec_part import (
 from wedgehog.harness.agents.templates import names_in
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.mistake import BadValueError
-from wedgehog.harness.services.chat.slack import ChatEvent
+from wedgehog.harness.services.chat.api import ChatEvent
 
 AgentKind = Literal["command", "callable", "http", "page", "chat", "lines", "acp", "tui"]
 AGENT_KINDS: tuple[AgentKind, ...] = get_args(AgentKind)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.missing import check_agents
-from wedgehog.harness.agents.opening import browser_of_users
 from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.agents.users_browser import browser_of_users
 from wedgehog.harness.agents.warm_hosts import WarmHosts
 from wedgehog.harness.campaign.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.campaign.exit_code import FAILED, exit_code

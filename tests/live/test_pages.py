@@ -18,8 +18,9 @@ from playwright.async_api import async_playwright
 
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, Work
 from wedgehog.harness.agents.browser import find_browser
-from wedgehog.harness.agents.opening import browser_of_users, open_agent
+from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.agents.users_browser import browser_of_users
 from wedgehog.harness.record.clock import WallClock
 
 AGENT = Path(__file__).with_name("paged.py")

@@ -11,6 +11,9 @@ from wedgehog.harness.faults.chat_fault import ChatRefusal
 ChatOperation = Literal["poll", "send", "edit", "delete", "typing", "other"]
 """A poll that returns a message, a message from the agent, a change of one, its removal, a sign that it writes."""
 
+ChatEvent = Literal["message", "app_mention", "both"]
+"""What an app of Slack has subscribed to: direct messages, mentions in a channel, or these and all messages there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:

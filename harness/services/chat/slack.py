@@ -18,10 +18,10 @@ import hmac
 import json
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Moments, Sent
+from wedgehog.harness.services.chat.api import ChatApi, ChatEvent, ChatOperation, ChatResponse, Moments, Sent
 from wedgehog.harness.services.chat.socket_mode import socket_url
 
 LONGEST_TEXT = 40_000
@@ -29,8 +29,6 @@ LONGEST_TEXT = 40_000
 CHANNEL, TEAM, APP, USER, AGENT, BOT = "D7", "T7", "A7", "U7", "U42", "B42"
 CHANNELS: Final = {False: CHANNEL, True: "C7"}
 """Where its user writes: in a direct message, or in a channel."""
-ChatEvent = Literal["message", "app_mention", "both"]
-"""What the app has subscribed to: direct messages, mentions in a channel, or these and all messages there."""
 OPERATIONS: Final[dict[str, ChatOperation]] = {
     "chat.postmessage": "send",
     "chat.update": "edit",

@@ -1,8 +1,8 @@
 """The vendor of a chat service by its name in a spec."""
 
-from wedgehog.harness.services.chat.api import ChatApi
+from wedgehog.harness.services.chat.api import ChatApi, ChatEvent
 from wedgehog.harness.services.chat.discord import Discord
-from wedgehog.harness.services.chat.slack import ChatEvent, Slack
+from wedgehog.harness.services.chat.slack import Slack
 from wedgehog.harness.services.chat.telegram import Telegram
 from wedgehog.harness.services.chat.whatsapp import WhatsApp
 
