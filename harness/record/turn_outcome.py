@@ -22,6 +22,7 @@ from typing import Literal
 from wedgehog.harness.record.call_failures import failed, worst_of
 from wedgehog.harness.record.claims import claims_success
 from wedgehog.harness.record.error_words import TRACE, cause_in, masked, matching, plain, short, short_end, uncoloured
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import AgentKilled, PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.shown_words import (
@@ -57,6 +58,8 @@ _OF_A_FILTER = re.compile(
     re.IGNORECASE,
 )
 """Words with which an agent says that a filter has cut a reply; an error only where that has happened."""
+TO_ITS_USER = "channel"
+"""The link between a page and its service."""
 _SAID_INSTEAD = "in the place of an answer it said only"
 IF_ITS_ERROR = (
     "(no stock pattern knows these words as an error: if they name one, add a pattern to `errors:` in the spec)"
@@ -228,8 +231,8 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     words = end.answer.strip()
     if words and (part := _part_of_a_reply(turn, end.answer)):
         return TurnOutcome("truncated", part)
-    lost = _lost_its_worker(turn, history)
-    gone_wrong = lost or failed(turn, made_good_by="tool")
+    lost = "the end of its worker" if _lost_its_worker(turn, history) else _lost_its_user(turn, history)
+    gone_wrong = bool(lost) or failed(turn, made_good_by="tool")
     if words and is_last_reply(turn, end.answer):
         return TurnOutcome("stopped at its limit", f"it ended with the model's words: {short(words)}")
     if words and not gone_wrong and claims_success(turn, unusual(end.answer, history), history):
@@ -238,7 +241,7 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not failed(turn, made_good_by="any"):
         return TurnOutcome("stopped by its user", "a wake-up needs no answer")
-    what = "the end of its worker" if lost else worst_of(turn) if gone_wrong else ""
+    what = lost or (worst_of(turn) if gone_wrong else "")
     return TurnOutcome("hidden", _said_only(words, what))
 
 
@@ -279,6 +282,12 @@ def _lost_its_worker(turn: Turn, history: History) -> bool:
     """Whether the process that asked the model was killed in the turn, and none asked again with success."""
     kills = [it.id for it in history.of(AgentKilled) if it.turn == turn.number and it.whom == "worker"]
     return bool(kills) and not any(call.ok and call.arrived.id > kills[-1] for call in turn.main_calls)
+
+
+def _lost_its_user(turn: Turn, history: History) -> str:
+    """What broke between the agent and its user in the turn, in words; empty if nothing did."""
+    broke = any(it.turn == turn.number and it.link == TO_ITS_USER for it in history.of(FaultFired))
+    return "the loss of its page's connection" if broke else ""
 
 
 def _ended_by_denial(turn: Turn, history: History) -> TurnOutcome | None:

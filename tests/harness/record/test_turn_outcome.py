@@ -735,3 +735,16 @@ def test_a_question_that_the_model_asks_by_a_tool_is_an_answer_where_the_output_
     tell.reply(tell.ask(1), tools=[True], name=tool)
     history = tell.end("", stdout=f'{{"type": "call", "question": "Which one? {tell.nonce}"}}').seal()
     assert _came_to(history).kind == kind
+
+
+@pytest.mark.parametrize(("lost", "kind"), [(False, "stopped at its limit"), (True, "hidden")])
+def test_words_on_a_page_that_lost_its_connection_are_no_limit(lost: bool, kind: str):
+    """The model's reply was whole, and what the page shows may be its beginning and a status line."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=(True,))
+    call = tell.ask(2)
+    if lost:
+        tell.fires("down", call, "channel")
+    tell.reply(call, tools=(True,))
+    assert _came_to(tell.end("It has been falling. Build, m").seal()).kind == kind
