@@ -103,6 +103,8 @@ class AgentContext:
     chat: "ChatService | None" = None
     """The service from which it gets its messages."""
     chat_url: str | None = None
+    chat_place: int = 0
+    """The place of the session's chat among those of the service."""
     backends: Mapping[str, str] = field(default_factory=dict)
     """host:port of each of the spec's `links`."""
     simulated: bool = False

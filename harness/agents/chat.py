@@ -35,7 +35,8 @@ class ChatSession(HttpSession):
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
-        self._quiet_s, self._chat, self._webhook = spec.chat.quiet_s, place.chat, spec.chat.webhook
+        self._quiet_s, self._service, self._webhook = spec.chat.quiet_s, place.chat, spec.chat.webhook
+        self._chat = place.chat.chats[place.chat_place]
         self._stop_words, self._stop_number, self._is_second = spec.chat.abort or "", 0, False
         self._socket = spec.chat.has_socket
         self._busy = re.compile(spec.chat.busy) if spec.chat.busy else None
@@ -56,17 +57,26 @@ class ChatSession(HttpSession):
         twin._turn, twin._alone, twin._is_second = None, False, True
         return twin
 
+    async def apart(
+        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
+    ) -> "ChatSession":
+        """Another user, in a chat of their own with the same agent."""
+        twin = await super().apart(name, place, surroundings, at_once=at_once, struck=struck)
+        assert isinstance(twin, ChatSession)  # noqa: S101  a copy of this one
+        twin._chat = self._service.chats[place.chat_place]
+        return twin
+
     async def _start(self, argv: list[str], *, talks: bool = False, terminal: tuple[int, int] | None = None) -> Owned:
-        self._chat.polled.clear()
+        self._service.polled.clear()
         if self._webhook:
-            self._chat.webhook.url = f"http://{HOST}:{self._around.values['port']}{self._webhook}"
+            self._service.webhook.url = f"http://{HOST}:{self._around.values['port']}{self._webhook}"
         return await super()._start(argv, talks=talks, terminal=terminal)
 
     async def _not_ready(self) -> str:
         if self._webhook:
             return "" if is_listening(int(self._around.values["port"])) else " (nothing listens on {port})"
         missing = "it did not come to the chat's WebSocket" if self._socket else "no poll of the chat service came"
-        return "" if self._chat.polled.is_set() else f" ({missing})"
+        return "" if self._service.polled.is_set() else f" ({missing})"
 
     async def _told(self, turn: HttpTurn) -> Outcome:
         return replace(await super()._told(turn), appends=True, streamed=True)  # its user reads no status

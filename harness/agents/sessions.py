@@ -1,7 +1,7 @@
 """Several sessions of one agent in one run: they share HOME, the working folder and the model's address.
 
 What tells a session from another one is the name that the agent gets (`{session}`), or its folder (`{session_dir}`)
-where the spec has no place for a name, or its process, or the protocol's own id.
+where the spec has no place for a name, or its process, or the protocol's own id, or its chat.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -23,11 +23,12 @@ NAMES_A_SESSION = frozenset({"session", "session_dir"})
 def contexts(spec: AgentSpec, place: AgentContext, names: Sequence[str]) -> dict[str, AgentContext]:
     """The context of each session; the first one has `place` itself."""
     first, *others = names
-    return {first: place} | {name: _another(spec, place, name) for name in others}
+    return {first: place} | {name: _another(spec, place, name, number) for number, name in enumerate(others, 1)}
 
 
-def _another(spec: AgentSpec, place: AgentContext, name: str) -> AgentContext:
-    return replace(place, session=f"{place.session}{name}", session_folder=_folder(spec, name))
+def _another(spec: AgentSpec, place: AgentContext, name: str, number: int) -> AgentContext:
+    folder = _folder(spec, name)
+    return replace(place, session=f"{place.session}{name}", session_folder=folder, chat_place=number)
 
 
 def _folder(spec: AgentSpec, name: str) -> str:
@@ -62,8 +63,8 @@ async def open_sessions(
 
 def one_session_reason(spec: AgentSpec) -> str | None:
     """Why this agent can have only one session in a run; None if it can have several."""
-    if spec.kind == "chat":
-        return "its chat is one session"
+    if spec.chat is not None:
+        return None if spec.chat.users > 1 else "its chat is one session (chat: users: 1)"
     if all(_names_session(part) for part in _parts(spec)) or (spec.kind != "http" and _names_session(spec.env)):
         return None
     where = {"command": "command", "http": "http: url, headers or body"}.get(spec.kind, f"{spec.kind}: resume")

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.record.by_session import turn_of
 from wedgehog.harness.record.events.call import RequestArrived
+from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.turn_outcome import answers
+from wedgehog.harness.record.turn_outcome import answers, says_answer
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Turn
 
@@ -15,12 +16,13 @@ from wedgehog.harness.record.views import Turn
 def sessions_apart(history: History) -> Iterator[Verdict]:
     """Where an agent has two sessions, no request and no answer of one has words of the other.
 
-    Judged on the messages of users, the results of tools, and the answers. Requests beside the conversation, such as a
-    title, count too. An agent that shares its memory between sessions on purpose is red here: switch this invariant off
-    for it.
+    Judged on the messages of users, the results of tools, and the answers, also on one that is sent to the chat of
+    another session. Requests beside the conversation, such as a title, count too. An agent that shares its memory
+    between sessions on purpose is red here: switch this invariant off for it.
 
     Fix: Keep the messages of a session under its own id, in a file or a variable of its own. Do not read "the last
-    session", and do not keep the current session in a global variable or in one file of HOME.
+    session", and do not keep the current session in a global variable or in one file of HOME. Send an answer to the
+    chat that its message came from.
     """
     if len(history.sessions) < 2:
         return
@@ -31,6 +33,16 @@ def sessions_apart(history: History) -> Iterator[Verdict]:
         for other in history.turns:
             if other.number in others and turn.end is not None and answers(other, turn):
                 yield fail(f"{turn.in_session} got the answer to {other.in_session}", (turn.end,))
+    yield from _chats(history)
+
+
+def _chats(history: History) -> Iterator[Verdict]:
+    """What an agent in a chat sends to another chat, also when no turn is open there."""
+    for sent in history.of(ChatAsked):
+        told = sent.what == "send" and sent.session
+        for turn in history.turns if told else ():
+            if turn.session != sent.session and says_answer(turn, sent.text):
+                yield fail(f"the chat of session {sent.session} got the answer to {turn.in_session}", (sent,))
 
 
 def _requests(turn: Turn, others: set[int], session_of: dict[int, str]) -> Iterator[Verdict]:

@@ -7,6 +7,7 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import CpuWaitSeen
+from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.events.turn import AgentKilled, Frozen, StimulusGiven, Thawed, TurnEnded
 
 AGENT_LINK = "agent"
@@ -18,7 +19,7 @@ def events_of(log: EventLog, session: str) -> Iterator[Event]:
     """The events of one session, with their ids of the whole run."""
     turns = {given.turn for given in log.of(StimulusGiven) if given.session == session}
     calls = {arrived.call for arrived in log.of(RequestArrived) if arrived.turn in turns or not arrived.turn}
-    return (event for event in log.events if _concerns(log, event, turns, calls))
+    return (event for event in log.events if _concerns(log, event, session, turns, calls))
 
 
 def strikes_all(fired: FaultFired) -> bool:
@@ -26,7 +27,7 @@ def strikes_all(fired: FaultFired) -> bool:
     return fired.whole_link or (fired.call is None and fired.link != AGENT_LINK)
 
 
-def _concerns(log: EventLog, event: Event, turns: Collection[int], calls: Collection[int]) -> bool:
+def _concerns(log: EventLog, event: Event, session: str, turns: Collection[int], calls: Collection[int]) -> bool:
     if isinstance(event, AgentKilled):
         return event.turn in turns or _ended_one(log, event, turns)
     # While a process stands still, no bound of any session runs.
@@ -39,7 +40,7 @@ def _concerns(log: EventLog, event: Event, turns: Collection[int], calls: Collec
         return call in calls
     if isinstance(token, str) and token:
         return turn_of(token) in turns
-    return True
+    return not isinstance(event, ChatAsked) or event.session in ("", session)
 
 
 def turn_of(token: str) -> int:

@@ -82,8 +82,13 @@ class TurnOutcome:
 
 def answers(asked: Turn, answered: Turn) -> bool:
     """Whether the answer of one turn contains the nonce of another (or the same) turn."""
+    return answered.end is not None and says_answer(asked, answered.end.answer)
+
+
+def says_answer(asked: Turn, text: str) -> bool:
+    """Whether a text contains the nonce of a turn."""
     nonce = plain(asked.stimulus.nonce) if asked.stimulus else ""
-    return answered.end is not None and bool(nonce) and nonce in plain(answered.end.answer)
+    return bool(nonce) and nonce in plain(text)
 
 
 def outcome_of(turn: Turn, history: History) -> TurnOutcome:

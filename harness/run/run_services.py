@@ -116,11 +116,12 @@ class RunServices:
         from wedgehog.harness.services.chat.service import ChatService
         from wedgehog.harness.services.chat.vendors import api_of
 
-        faults = self._injector.tools
+        faults, chats = self._injector.tools, len(self._scenario.sessions)
         return ChatService(
             self._clock,
             self._scale,
-            api_of(chat.api, CANARY, chat.event),
+            api_of(chat.api, CANARY, chat.event, chats),
+            chats=chats,
             asked=self._chat_asked,
             gate=self._chat_gate,
             left=faults.left_chat,
@@ -241,8 +242,10 @@ class RunServices:
             self.failed(wrong)
             await asyncio.Event().wait()
 
-    def _chat_asked(self, what: "ChatNews", text: str) -> None:
-        self._history.add_unless_sealed(ChatAsked(what=what, text=text))
+    def _chat_asked(self, what: "ChatNews", text: str, chat: int) -> None:
+        sessions = self._scenario.sessions
+        session = sessions[chat] if len(sessions) > 1 and 0 <= chat < len(sessions) else ""
+        self._history.add_unless_sealed(ChatAsked(what=what, text=text, session=session))
 
     def _delivered_again(self, text: str) -> None:
         """A message, which begins with the marker of its turn."""

@@ -252,8 +252,8 @@ def _of_sessions(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> 
     return {
         "the spec says that a turn ends sooner than this reply does (limits: turn_s)": _ends_before(scenario, spec),
         "the agent does not continue a session": several_turns and not goes_on(scenario, spec, control),
-        "all sessions of a service are one process, which a fault on processes would hit (http, page)": (
-            {"sessions", "processes"} <= needs and spec.kind in ("http", "page")
+        "all sessions of a service are one process, which a fault on processes would hit (http, page, chat)": (
+            {"sessions", "processes"} <= needs and spec.kind in ("http", "page", "chat")
         ),
         f"one session: {one_session}": "sessions" in needs and one_session is not None,
     }

@@ -58,7 +58,7 @@ def send(text):
     if API == "telegram":
         post(f"{CHAT}/botK/sendMessage", chat_id=7, text=text)
     elif API == "whatsapp":
-        post(f"{CHAT}/v22.0/7/messages", messaging_product="whatsapp", to="1", type="text", text={"body": text})
+        post(f"{CHAT}/v22.0/7/messages", messaging_product="whatsapp", to="15550007", type="text", text={"body": text})
     elif not (told := post(f"{CHAT}/api/chat.postMessage", channel="D7", text=text))["ok"]:
         print("not sent:", told["error"], file=sys.stderr)
 

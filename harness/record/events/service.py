@@ -10,6 +10,8 @@ class ChatAsked(Event):
 
     what: Literal["poll", "send", "refused"]
     text: str
+    session: str = ""
+    """In a run of several sessions: the one whose chat it was; empty if that is not known."""
 
 
 class BeaconSeen(Event):

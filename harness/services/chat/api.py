@@ -53,6 +53,11 @@ class Moments:
         return next((id_ for id_, it in self._by_id.items() if it == moment), 0)
 
 
+def name_of(chat: int) -> str:
+    """The name of a chat's user."""
+    return f"Someone {chat + 1}" if chat else "Someone"
+
+
 def growing_pauses_s() -> Iterator[float]:
     """Of a vendor that says no times and goes on for days."""
     return chain((1.0, 2.0, 4.0), repeat(8.0))
@@ -63,6 +68,8 @@ class ChatApi(Protocol):
 
     patience_s: float = 60.0
     """Without a response from a webhook after this time a message is delivered again."""
+    no_chat: ChatRefusal
+    """The refusal of a request that names no chat of the agent."""
     types_s: float = 5.0
     """How long a chat shows that the agent is typing, if no message comes before."""
 
@@ -79,6 +86,9 @@ class ChatApi(Protocol):
     def words_of(self, params: Mapping[str, Any]) -> str | ChatRefusal:
         """What the user reads of a text that is sent or changed, or the refusal of that text."""
 
+    def chat_of(self, params: Mapping[str, Any]) -> int:
+        """Which chat a request to send, change or delete a message, or to show that it types, is about; -1: none."""
+
     def key_of(self, params: Mapping[str, Any]) -> str:
         """What a second request to send the same message has in common with the first; empty if nothing."""
         return ""
@@ -89,8 +99,8 @@ class ChatApi(Protocol):
     def refused_edit(self, words: str, before: Sent | None) -> ChatRefusal | None:
         """The refusal of a change to `words`; None where the message may be changed. `before`: None if it is gone."""
 
-    def took(self, words: str, id_: int) -> ChatResponse:
-        """The response to a text that was sent or changed."""
+    def took(self, words: str, id_: int, chat: int = 0) -> ChatResponse:
+        """The response to a text that was sent to this chat, or changed there."""
 
     def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse | ChatRefusal:
         """The response to any other method, or its refusal."""
@@ -98,8 +108,8 @@ class ChatApi(Protocol):
     def refusal(self, refusal: ChatRefusal) -> ChatResponse:
         """The response to a request that is refused."""
 
-    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
-        """A message of the user in the form in which the agent gets it; with `other` as its second event."""
+    def event(self, number: int, text: str, *, other: bool = False, chat: int = 0) -> dict[str, Any]:
+        """A message of a chat's user in the form in which the agent gets it; with `other` as its second event."""
 
     def event_headers(self, body: bytes, retry: int) -> dict[str, str]:
         """Headers of the delivery of a message; `retry` counts from 0."""

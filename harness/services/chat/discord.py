@@ -17,7 +17,15 @@ from typing import Any, Final
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Moments, Sent
-from wedgehog.harness.services.chat.discord_places import AGENT, APPLICATION, DIRECT, IN_GUILD, SELF, USER
+from wedgehog.harness.services.chat.discord_places import (
+    AGENT,
+    APPLICATION,
+    SELF,
+    USER,
+    DiscordPlace,
+    direct,
+    in_guild,
+)
 from wedgehog.harness.services.chat.discord_text import words_of
 
 LONGEST_TEXT = 2000
@@ -29,15 +37,14 @@ OPERATIONS: Final[dict[str, ChatOperation]] = {
 }
 FOUND: Final[dict[str, Any]] = {
     "get users/@me": SELF,
-    "get users/{id}": USER,
     "get applications/@me": APPLICATION,
     "get oauth2/applications/@me": APPLICATION,
-    "post users/@me/channels": DIRECT.channel,
     "put applications/{id}/commands": [],
     "get applications/{id}/commands": [],
 }
 EMPTY, TOO_LONG, UNKNOWN = "Cannot send an empty message", "Must be 2000 or fewer in length.", "Unknown Message"
-CODES: Final = {EMPTY: 50006, TOO_LONG: 50035, UNKNOWN: 10008}
+NO_CHANNEL = "Unknown Channel"
+CODES: Final = {EMPTY: 50006, TOO_LONG: 50035, UNKNOWN: 10008, NO_CHANNEL: 10003}
 """Its own numbers of errors."""
 EPOCH_MS = 1_420_070_400_000
 """Of its ids: the first moment of 2015."""
@@ -48,10 +55,14 @@ class Discord(ChatApi):
     """Its methods and responses. It remembers what was said, because agents read it again."""
 
     types_s = 10.0
+    no_chat = ChatRefusal(404, NO_CHANNEL)
 
-    def __init__(self, *, mention: bool = False) -> None:
-        """With `mention` a message is in the channel of a server."""
-        self.place = IN_GUILD if mention else DIRECT
+    def __init__(self, *, mention: bool = False, chats: int = 1) -> None:
+        """With `mention` a message is in the channel of a server; each of the `chats` has one of its own."""
+        self._direct = [direct(it) for it in range(chats)]
+        """Where each user reads direct messages, also of an agent that was mentioned elsewhere."""
+        self._places = [in_guild(it, chats) for it in range(chats)] if mention else self._direct
+        self.guilds = self._places[0].guilds
         self.echo: Callable[[dict[str, Any]], None] = lambda message: None
         """Gets each message of the agent, which the gateway tells the agent too."""
         self._said: dict[int, dict[str, Any]] = {}
@@ -62,11 +73,15 @@ class Discord(ChatApi):
         return iter(())
 
     def route(self, verb: str, path: str, host: str) -> tuple[str, dict[str, str]]:
-        """`post channels/{id}/messages`, and the last id in it."""
+        """`post channels/{id}/messages`, and the first and the last id in it."""
         parts = [part for part in path.split("/") if part and part != "api" and not _is_version(part)]
         ids = [part for part in parts if part.isdecimal()]
         name = "/".join("{id}" if part.isdecimal() else part for part in parts)
-        return f"{verb} {name}".lower(), {"host": host, "message_id": ids[-1] if ids else ""}
+        return f"{verb} {name}".lower(), {
+            "host": host,
+            "path_id": ids[0] if ids else "",
+            "message_id": ids[-1] if ids else "",
+        }
 
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """By its path."""
@@ -84,6 +99,11 @@ class Discord(ChatApi):
         said = _payload(params)
         return str(said.get("nonce") or "") if said.get("enforce_nonce") else ""
 
+    def chat_of(self, params: Mapping[str, Any]) -> int:
+        """By the channel in the path."""
+        places = (*enumerate(self._places), *enumerate(self._direct))
+        return next((chat for chat, it in places if it.channel["id"] == params.get("path_id")), -1)
+
     def sent_id(self, params: Mapping[str, Any]) -> int:
         """That of the message in the path."""
         given = str(params.get("message_id", ""))
@@ -93,17 +113,18 @@ class Discord(ChatApi):
         """A message that is there may be changed, also to the same words."""
         return ChatRefusal(404, UNKNOWN) if before is None else None
 
-    def took(self, words: str, id_: int) -> ChatResponse:
+    def took(self, words: str, id_: int, chat: int = 0) -> ChatResponse:
         """The message."""
         if id_ in self._said:
             self._said[id_] |= {"content": words, "edited_timestamp": self._said[id_]["timestamp"]}
         else:
-            self._said[id_] = self._message(words, AGENT, id_)
-            self.echo(self._said[id_] | self.place.event_keys)
+            place = self._places[chat]
+            self._said[id_] = self._message(words, AGENT, id_, place)
+            self.echo(self._said[id_] | place.event_keys)
         return ChatResponse(self._said[id_])
 
     def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse | ChatRefusal:
-        """What it is asked for about the agent and its channel; a change of anything else is taken."""
+        """What it is asked for about the agent and its channels; a change of anything else is taken."""
         if method in ("get gateway", "get gateway/bot"):
             limit = {"total": 1000, "remaining": 999, "reset_after": 0, "max_concurrency": 1}
             url = gateway_url(str(params.get("host", "")))
@@ -115,9 +136,9 @@ class Discord(ChatApi):
         if method == "get channels/{id}/messages/{id}":
             message = self._said.get(self.sent_id(params))
             return ChatRefusal(404, UNKNOWN) if message is None else ChatResponse(message)
-        found = FOUND | self._of_place()
+        found = FOUND | self._of_places(params)
         if method in found:
-            return ChatResponse(found[method])
+            return ChatResponse(found[method]) if found[method] else self.no_chat
         is_change = method.startswith(("put ", "delete ")) or method in OPERATIONS
         return ChatResponse(None, 204) if is_change else ChatRefusal(404, "404: Not Found")
 
@@ -131,20 +152,25 @@ class Discord(ChatApi):
             body |= {"message": "Invalid Form Body", "errors": {"content": {"_errors": [wrong]}}}
         return ChatResponse(body, refusal.code)
 
-    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
+    def event(self, number: int, text: str, *, other: bool = False, chat: int = 0) -> dict[str, Any]:
         """The message in which the agent is mentioned."""
+        place = self._places[chat]
         if number not in self._said:
-            self._said[number] = self._message(f"<@{AGENT['id']}> {text}", USER, number) | {"mentions": [AGENT]}
-        return self._said[number] | self.place.event_keys
+            said = self._message(f"<@{AGENT['id']}> {text}", place.user, number, place)
+            self._said[number] = said | {"mentions": [AGENT]}
+        return self._said[number] | place.event_keys
 
     def event_headers(self, body: bytes, retry: int) -> dict[str, str]:
         """None: no webhook gets it."""
         return {}
 
-    def _of_place(self) -> dict[str, Any]:
-        guilds = self.place.guilds
+    def _of_places(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        guilds, id_, to = self.guilds, params.get("path_id"), str(params.get("recipient_id", ""))
+        places = (*self._places, *self._direct)
         found: dict[str, Any] = {
-            "get channels/{id}": self.place.channel,
+            "get users/{id}": next((it.user for it in places if it.user["id"] == id_), USER),
+            "get channels/{id}": next((it.channel for it in places if it.channel["id"] == id_), None),
+            "post users/@me/channels": next((it.channel for it in self._direct if it.user["id"] == to), None),
             "get users/@me/guilds": [{"id": it["id"], "name": it["name"], "permissions": "0"} for it in guilds],
         }
         if guilds:
@@ -154,10 +180,11 @@ class Discord(ChatApi):
     def _history(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         """The last messages, the newest first."""
         before, limit = str(params.get("before") or ""), str(params.get("limit") or "50")
-        found = [it for it in self._said.values() if not before.isdecimal() or int(it["id"]) < int(before)]
+        said = [it for it in self._said.values() if it["channel_id"] == params.get("path_id")]
+        found = [it for it in said if not before.isdecimal() or int(it["id"]) < int(before)]
         return found[::-1][: int(limit) if limit.isdecimal() else 50]
 
-    def _message(self, text: str, author: Mapping[str, Any], id_: int) -> dict[str, Any]:
+    def _message(self, text: str, author: Mapping[str, Any], id_: int, place: DiscordPlace) -> dict[str, Any]:
         empty: dict[str, list[Any]] = {
             key: [] for key in ("mentions", "mention_roles", "attachments", "embeds", "components", "reactions")
         }
@@ -165,7 +192,7 @@ class Discord(ChatApi):
         return {
             "id": str(_snowflake(moment)),
             "type": 0,
-            "channel_id": self.place.channel["id"],
+            "channel_id": place.channel["id"],
             "author": author,
             "content": text,
             "timestamp": _iso(moment),

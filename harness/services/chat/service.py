@@ -1,4 +1,4 @@
-"""A small chat service behind the link `chat`: one chat of one user with the agent, in the shape of a vendor's API.
+"""A small chat service behind the link `chat`: chats of users with the agent, in the shape of a vendor's API.
 
 The agent polls it for messages (`getUpdates` of [Telegram](telegram.py)), gets them at its webhook, or over a
 [gateway](gateway.py). A message comes with each poll until a later `offset` confirms it. The agent may change what it
@@ -17,13 +17,14 @@ from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.record.clock import Clock, first_of
-from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Sent
+from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse
 from wedgehog.harness.services.chat.connections import Connections
 from wedgehog.harness.services.chat.discord import Discord
 from wedgehog.harness.services.chat.gateway import Gateway
 from wedgehog.harness.services.chat.slack import Slack
 from wedgehog.harness.services.chat.socket_mode import SocketMode
 from wedgehog.harness.services.chat.telegram import Telegram
+from wedgehog.harness.services.chat.user_chat import UserChat
 from wedgehog.harness.services.chat.webhook import Webhook
 
 ChatNews = Literal["poll", "send", "refused"]
@@ -55,46 +56,42 @@ class ChatService:
         time_scale: float,
         api: ChatApi | None = None,
         *,
-        asked: Callable[[ChatNews, str], None] = lambda what, text: None,
+        chats: int = 1,
+        asked: Callable[[ChatNews, str, int], None] = lambda what, text, chat: None,
         gate: ChatGate | None = None,
         left: Callable[[Address], None] = lambda conn: None,
         refuses: Refuses = lambda operation: None,
         again: Callable[[str], None] = lambda text: None,
         closes: bool = False,
     ) -> None:
-        """By default it is Telegram's; polls wait for their timeout divided by `time_scale`.
+        """By default it is Telegram's, with one chat; polls wait for their timeout divided by `time_scale`.
 
         `asked` is called for each message that the agent receives or sends, and with the reason for each text that is
-        refused; `left` is called for each closed connection. What `refuses` returns is the response to a request.
+        refused, with the place of its chat (-1: unknown); `left` is called for each closed connection. What `refuses`
+        returns is the response to a request.
         `again` is called with a message that comes again, because its webhook was too slow or its gateway was resumed.
         With `closes` each response ends its connection, so that the next request uses a new one.
         """
         self._clock, self._scale, self._api = clock, time_scale, api or Telegram()
         self.asked, self.gate, self.left, self.refuses, self.closes = asked, gate, left, refuses, closes
         self._waiting: dict[int, str] = {}
-        self._texts: list[str] = []
-        """What its user has said."""
+        self.chats = tuple(UserChat(place, clock, self) for place in range(chats))
+        self._said_in: list[UserChat] = []
+        """The chat of each message of a user."""
         self._connections = Connections()
         self._news = asyncio.Event()
         self.polled = asyncio.Event()
         """Set when the agent has polled, or is at the gateway."""
-        self.handed = 0
-        """The number of the last message that the agent received."""
-        self._sent: dict[int, Sent] = {}
-        """By their ids."""
-        self._sent_by_key: dict[str, int] = {}
-        self._behind: dict[int, int] = {}
-        """By the number of a message: the id of the last one that the agent had sent when it got that message."""
+        self._sent_by_key: dict[tuple[int, str], int] = {}
         self._last_id = FIRST_ID - 1
-        self.webhook = Webhook(clock, time_scale, self._api, self._asked_in_a_response, lambda: again(self._texts[-1]))
+        self.webhook = Webhook(clock, time_scale, self._api, self._asked_in_a_response, again)
         self._gateway = self._web_socket(again)
-        self._types_until_s = 0.0
 
     def _web_socket(self, again: Callable[[str], None]) -> Gateway | SocketMode | None:
         """What brings messages to an agent without polls and without a webhook."""
         api, wrote = self._api, self._connections.wrote
         if isinstance(api, Discord):
-            gateway = Gateway(self._scale, api.place.guilds, self.polled, self._goes_out, self._gated, again, wrote)
+            gateway = Gateway(self._scale, api.guilds, self.polled, self._goes_out, self._gated, again, wrote)
             api.echo = gateway.echo
             return gateway
         if isinstance(api, Slack):
@@ -102,16 +99,6 @@ class ChatService:
                 self._scale, api.patience_s, api.pauses_s, self.polled, self._goes_out, self._gated, again, wrote
             )
         return None
-
-    @property
-    def types(self) -> bool:
-        """Whether its user reads "typing …" now."""
-        return self._clock.now() < self._types_until_s
-
-    def sent_since(self, number: int) -> list[Sent]:
-        """What the agent has sent since it got the message of this number, as its user reads it now."""
-        behind = self._behind.get(number)
-        return [it for id_, it in self._sent.items() if behind is not None and id_ > behind]
 
     async def __aenter__(self) -> Self:
         server = _Server(self._handle, handler_cancellation=True)
@@ -127,23 +114,24 @@ class ChatService:
         await self.webhook.close()
         await self._runner.cleanup()
 
-    def put(self, text: str) -> int:
-        """Queue a message for the agent, or deliver it to its webhook; return its number."""
-        self._texts.append(text)
-        number = len(self._texts)
+    def put(self, text: str, chat: int = 0) -> int:
+        """Queue a message of a chat for the agent, or deliver it to its webhook; return its number."""
+        self._said_in.append(self.chats[chat])
+        number = len(self._said_in)
         if self.webhook.url:
-            self.webhook.deliver(self._api.event(number, text), lambda: self.hand_over(number, text))
+            event = self._api.event(number, text, chat=chat)
+            self.webhook.deliver(event, text, lambda: self.hand_over(number, text))
         elif self._gateway is not None:
-            self._gateway.put(number, text, self._api.event(number, text))
+            self._gateway.put(number, text, self._api.event(number, text, chat=chat))
         else:
             self._waiting[number] = text
             self._news.set()
         return number
 
-    async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
-        """Deliver the last message once more, with the same id, or as its other event."""
-        number = len(self._texts)
-        event = self._api.event(number, text, other=other_event)
+    async def deliver_again(self, text: str, *, other_event: bool = False, chat: int = 0) -> None:
+        """Deliver the chat's last message once more, with the same id, or as its other event."""
+        number = max(it for it, its_chat in enumerate(self._said_in, 1) if its_chat.place == chat)
+        event = self._api.event(number, text, other=other_event, chat=chat)
         if not self.webhook.url and self._gateway is not None:
             return self._gateway.put(number, text, event)
         self.hand_over(number, text)
@@ -151,9 +139,12 @@ class ChatService:
 
     def hand_over(self, number: int, text: str) -> None:
         """The agent gets this message now: what it sends from here on is the answer."""
-        self.asked("poll", text)
-        self.handed = max(self.handed, number)
-        self._behind.setdefault(number, self._last_id)
+        chat = self._chat_of(number)
+        self.asked("poll", text, chat.place)
+        chat.hand_over(number, self._last_id)
+
+    def _chat_of(self, number: int) -> UserChat:
+        return self._said_in[number - 1]
 
     def _goes_out(self, number: int, text: str) -> bool:
         """A message goes out over a WebSocket now, unless a fault refuses it."""
@@ -182,14 +173,19 @@ class ChatService:
         if method == "getupdates":
             return await self._poll(params)
         operation = self._api.operation(method, params)
+        place = self._api.chat_of(params) if operation != "other" else -1
         if refusal := self.refuses(operation):
-            return operation, self._refused(refusal)
-        if operation in ("send", "edit"):
-            return operation, self._takes(operation, params)
-        if operation == "typing":
-            self._types_until_s = self._clock.now() + self._api.types_s / self._scale
-        if operation == "delete":
-            self._sent.pop(self._api.sent_id(params), None)
+            return operation, self._refused(refusal, place)
+        if operation != "other":
+            if place not in range(len(self.chats)):
+                return operation, self._refused(self._api.no_chat)
+            chat = self.chats[place]
+            if operation in ("send", "edit"):
+                return operation, self._takes(operation, params, chat)
+            if operation == "typing":
+                chat.types_for(self._api.types_s / self._scale)
+            if operation == "delete":
+                chat.take_back(self._api.sent_id(params))
         done = self._api.other(method, params)
         return operation, self._refused(done) if isinstance(done, ChatRefusal) else done
 
@@ -201,30 +197,30 @@ class ChatService:
             return operation, self._refused(refusal)
         for number, text in waiting.items():
             self.hand_over(number, text)
-        events = [self._api.event(number, text) for number, text in waiting.items()]
+        events = [self._api.event(number, text, chat=self._chat_of(number).place) for number, text in waiting.items()]
         return operation, ChatResponse({"ok": True, "result": events})
 
-    def _refused(self, refusal: ChatRefusal) -> ChatResponse:
-        self.asked("refused", refusal.description)
+    def _refused(self, refusal: ChatRefusal, chat: int = -1) -> ChatResponse:
+        self.asked("refused", refusal.description, chat)
         return self._api.refusal(refusal)
 
-    def _takes(self, operation: ChatOperation, params: Mapping[str, Any]) -> ChatResponse:
+    def _takes(self, operation: ChatOperation, params: Mapping[str, Any], chat: UserChat) -> ChatResponse:
         """Take a text, or a change of one, if the real service would."""
         words = self._api.words_of(params)
         if isinstance(words, ChatRefusal):
-            return self._refused(words)
+            return self._refused(words, chat.place)
         if operation == "send":
-            self._types_until_s = 0.0
-            key = self._api.key_of(params)
-            if key in self._sent_by_key and (before := self._sent.get(id_ := self._sent_by_key[key])):
-                return self._api.took(before.words, id_)
+            chat.types_for(0)
+            key = (chat.place, self._api.key_of(params))
+            if key in self._sent_by_key and (before := chat.find(id_ := self._sent_by_key[key])):
+                return self._api.took(before.words, id_, chat.place)
             self._last_id = id_ = self._last_id + 1
-            self._sent_by_key |= {key: id_} if key else {}
-            self.asked("send", words)
-        elif refusal := self._api.refused_edit(words, self._sent.get(id_ := self._api.sent_id(params))):
-            return self._refused(refusal)
-        self._sent[id_] = Sent(words, self._clock.now())
-        return self._api.took(words, id_)
+            self._sent_by_key |= {key: id_} if key[1] else {}
+            self.asked("send", words, chat.place)
+        elif refusal := self._api.refused_edit(words, chat.find(id_ := self._api.sent_id(params))):
+            return self._refused(refusal, chat.place)
+        chat.show(id_, words)
+        return self._api.took(words, id_, chat.place)
 
     async def _news_for(self, params: Mapping[str, Any]) -> dict[int, str]:
         """The messages from `offset` on; without one, wait for the next message or the timeout."""

@@ -26,9 +26,10 @@ from wedgehog.harness.services.chat.socket_mode import socket_url
 
 LONGEST_TEXT = 40_000
 """https://docs.slack.dev/reference/methods/chat.postMessage: a longer text is cut or refused."""
-CHANNEL, TEAM, APP, USER, AGENT, BOT = "D7", "T7", "A7", "U7", "U42", "B42"
-CHANNELS: Final = {False: CHANNEL, True: "C7"}
-"""Where its user writes: in a direct message, or in a channel."""
+TEAM, APP, AGENT, BOT = "T7", "A7", "U42", "B42"
+FIRST = 7
+"""The first chat's direct messages, channel and user are D7, C7 and U7, those of the next one D8, C8 and U8."""
+KINDS: Final = ("D", "C", "U")
 OPERATIONS: Final[dict[str, ChatOperation]] = {
     "chat.postmessage": "send",
     "chat.update": "edit",
@@ -43,10 +44,13 @@ class Slack(ChatApi):
     """Its methods and responses. An event comes again at once, after a minute, and after five."""
 
     patience_s = 3.0
+    no_chat = ChatRefusal(200, "channel_not_found")
 
     def __init__(self, secret: str, subscribed: ChatEvent = "message") -> None:
         """`secret` signs each event."""
         self._secret, self._subscribed, self._moments = secret, subscribed, Moments()
+        self._begins: dict[int, int] = {}
+        """The first message of each chat."""
 
     def pauses_s(self) -> Iterator[float]:
         """Three."""
@@ -67,6 +71,11 @@ class Slack(ChatApi):
             return ChatRefusal(200, "no_text")
         return ChatRefusal(200, "msg_too_long") if len(words) > LONGEST_TEXT else words
 
+    def chat_of(self, params: Mapping[str, Any]) -> int:
+        """By its channel, its direct messages, or its user; a status has the channel's id."""
+        given = str(params.get("channel") or params.get("channel_id") or "")
+        return int(given[1:]) - FIRST if given[:1] in KINDS and given[1:].isdecimal() else -1
+
     def sent_id(self, params: Mapping[str, Any]) -> int:
         """The one in `ts`."""
         moment = str(params.get("ts", "")).replace(".", "", 1)
@@ -76,10 +85,11 @@ class Slack(ChatApi):
         """A message that is there may be changed, also to the same words."""
         return ChatRefusal(200, "message_not_found") if before is None else None
 
-    def took(self, words: str, id_: int) -> ChatResponse:
+    def took(self, words: str, id_: int, chat: int = 0) -> ChatResponse:
         """The message, and its time, by which it is known."""
         message = {"type": "message", "user": AGENT, "bot_id": BOT, "text": words, "ts": self._ts(id_)}
-        return ChatResponse({"ok": True, "channel": CHANNEL, "ts": self._ts(id_), "text": words, "message": message})
+        body = {"ok": True, "channel": self._channel(chat), "ts": self._ts(id_), "text": words, "message": message}
+        return ChatResponse(body)
 
     def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse | ChatRefusal:
         """Who the agent is; a way to send in pieces is not known."""
@@ -97,17 +107,18 @@ class Slack(ChatApi):
         headers = {} if refusal.retry_after is None else {"Retry-After": str(refusal.retry_after)}
         return ChatResponse({"ok": False, "error": error}, refusal.code, headers)
 
-    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
+    def event(self, number: int, text: str, *, other: bool = False, chat: int = 0) -> dict[str, Any]:
         """An event callback with a direct message, or a mention in a channel, which is a message there too."""
         mention = self._subscribed != "message"
         kind = {"type": "app_mention"} if mention else {"type": "message", "channel_type": "im"}
         if other:
             kind = {"type": "message", "channel_type": "channel"}
         said, ts = f"<@{AGENT}> {text}" if mention else text, self._ts(-number)
-        places = {"channel": CHANNELS[mention], "ts": ts, "event_ts": ts}
-        if self._subscribed == "both" and number > 1:
-            places["thread_ts"] = self._ts(-1)
-        event = {"client_msg_id": f"m{number}", "team": TEAM, "user": USER, "text": said, **places, **kind}
+        places = {"channel": self._channel(chat), "ts": ts, "event_ts": ts}
+        if self._subscribed == "both" and number > (first := self._begins.setdefault(chat, number)):
+            places["thread_ts"] = self._ts(-first)
+        user = f"U{FIRST + chat}"
+        event = {"client_msg_id": f"m{number}", "team": TEAM, "user": user, "text": said, **places, **kind}
         return {
             "token": "wedgehog",
             "team_id": TEAM,
@@ -125,6 +136,10 @@ class Slack(ChatApi):
         signed = hmac.new(self._secret.encode(), f"v0:{now}:".encode() + body, hashlib.sha256).hexdigest()
         again = {"X-Slack-Retry-Num": str(retry), "X-Slack-Retry-Reason": "http_timeout"} if retry else {}
         return {"X-Slack-Request-Timestamp": now, "X-Slack-Signature": f"v0={signed}", **again}
+
+    def _channel(self, chat: int) -> str:
+        """Where a chat's user writes: in a direct message, or in a channel."""
+        return f"{'D' if self._subscribed == 'message' else 'C'}{FIRST + chat}"
 
     def _ts(self, id_: int) -> str:
         """The time of a message, by which it is known."""

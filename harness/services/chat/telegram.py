@@ -15,14 +15,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Moments, Sent, growing_pauses_s
+from wedgehog.harness.services.chat.api import (
+    ChatApi,
+    ChatOperation,
+    ChatResponse,
+    Moments,
+    Sent,
+    growing_pauses_s,
+    name_of,
+)
 from wedgehog.harness.services.chat.markup import MarkupError, shown
 
 LONGEST_TEXT = 4096
 """In UTF-16, without markup."""
 CHAT_ID = 7
+"""Of the first chat and its user; the next one has the next id."""
 AGENT: Final = {"id": 42, "is_bot": True, "first_name": "Wedgehog", "username": "wedgehog_bot"}
-USER: Final = {"id": CHAT_ID, "is_bot": False, "first_name": "Someone"}
 COMMAND: Final = re.compile(r"/\w{1,32}(@\w+)?(?!\S)", re.ASCII)
 OPERATIONS: Final[dict[str, ChatOperation]] = {
     "sendmessage": "send",
@@ -36,6 +44,7 @@ class Telegram(ChatApi):
     """Its methods and responses. A webhook gets a message for a day, with growing pauses."""
 
     patience_s = 60.0
+    no_chat = ChatRefusal(400, "Bad Request: chat not found")
 
     def __init__(self) -> None:
         self._moments = Moments()
@@ -58,6 +67,11 @@ class Telegram(ChatApi):
             return _bad("message text is empty")
         return _bad("message is too long") if len(words.encode("utf-16-le")) > 2 * LONGEST_TEXT else words
 
+    def chat_of(self, params: Mapping[str, Any]) -> int:
+        """By its id."""
+        given = str(params.get("chat_id", ""))
+        return int(given) - CHAT_ID if given.isdecimal() else -1
+
     def sent_id(self, params: Mapping[str, Any]) -> int:
         """The one in `message_id`."""
         given = str(params.get("message_id", ""))
@@ -74,9 +88,9 @@ class Telegram(ChatApi):
             )
         return None
 
-    def took(self, words: str, id_: int) -> ChatResponse:
+    def took(self, words: str, id_: int, chat: int = 0) -> ChatResponse:
         """The message."""
-        return ChatResponse({"ok": True, "result": _message(words, AGENT, id_, self._moments.of(id_))})
+        return ChatResponse({"ok": True, "result": _message(words, AGENT, id_, self._moments.of(id_), CHAT_ID + chat)})
 
     def other(self, method: str, params: Mapping[str, Any]) -> ChatResponse | ChatRefusal:
         """`true`, but for other ways to send."""
@@ -90,18 +104,20 @@ class Telegram(ChatApi):
         body = {"ok": False, "error_code": refusal.code, "description": refusal.description, **wait}
         return ChatResponse(body, refusal.code)
 
-    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
-        """An update."""
-        return {"update_id": number, "message": _message(text, USER, number, self._moments.of(-number))}
+    def event(self, number: int, text: str, *, other: bool = False, chat: int = 0) -> dict[str, Any]:
+        """An update. The chat has the id of its user."""
+        user = {"id": CHAT_ID + chat, "is_bot": False, "first_name": name_of(chat)}
+        said = _message(text, user, number, self._moments.of(-number), CHAT_ID + chat)
+        return {"update_id": number, "message": said}
 
     def event_headers(self, body: bytes, retry: int) -> dict[str, str]:
         """None but the usual ones."""
         return {}
 
 
-def _message(text: str, sender: Mapping[str, Any], id_: int, moment: int) -> dict[str, Any]:
+def _message(text: str, sender: Mapping[str, Any], id_: int, moment: int, chat_id: int) -> dict[str, Any]:
     """A command at its beginning is marked as one: most libraries know it by that."""
-    chat = {"id": CHAT_ID, "type": "private"}
+    chat = {"id": chat_id, "type": "private"}
     said = {"message_id": id_, "date": moment // 1_000_000, "chat": chat, "from": sender, "text": text}
     command = COMMAND.match(text)
     return said | ({"entities": [{"type": "bot_command", "offset": 0, "length": command.end()}]} if command else {})

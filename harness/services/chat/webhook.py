@@ -28,24 +28,24 @@ class Webhook:
         time_scale: float,
         api: ChatApi,
         call: Callable[[Mapping[str, Any]], Awaitable[None]],
-        again: Callable[[], None],
+        again: Callable[[str], None],
     ) -> None:
         """`call` does what the response to a message asks for; times are divided by `time_scale`.
 
-        `again` is called when a message comes again to an agent that was too slow to take it.
+        `again` is called with a message that comes again to an agent that was too slow to take it.
         """
         self._clock, self._scale, self._api, self._call, self._again = clock, time_scale, api, call, again
         self._tasks: set[asyncio.Task[None]] = set()
         self.url = ""
         """Empty: the agent polls."""
 
-    def deliver(self, event: Mapping[str, Any], begins: Callable[[], None]) -> None:
+    def deliver(self, event: Mapping[str, Any], text: str, begins: Callable[[], None]) -> None:
         """Deliver a message until the agent takes it; `begins` is called before each try."""
-        task = asyncio.create_task(self._until_taken(event, begins))
+        task = asyncio.create_task(self._until_taken(event, text, begins))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _until_taken(self, event: Mapping[str, Any], begins: Callable[[], None]) -> None:
+    async def _until_taken(self, event: Mapping[str, Any], text: str, begins: Callable[[], None]) -> None:
         begins()
         delivered = await self.once(event)
         for retry, pause_s in enumerate(self._api.pauses_s(), 1):
@@ -54,7 +54,7 @@ class Webhook:
             await self._clock.sleep(pause_s / self._scale)
             begins()
             if delivered == "too slow":
-                self._again()
+                self._again(text)
             delivered = await self.once(event, retry)
 
     async def once(self, event: Mapping[str, Any], retry: int = 0) -> Delivered:

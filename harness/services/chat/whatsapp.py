@@ -12,25 +12,40 @@ Each delivery is signed with the agent's key. A message cannot be changed or del
 
 import hashlib
 import hmac
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from wedgehog.harness.faults.chat_fault import ChatRefusal
-from wedgehog.harness.services.chat.api import ChatApi, ChatOperation, ChatResponse, Moments, Sent, growing_pauses_s
+from wedgehog.harness.services.chat.api import (
+    ChatApi,
+    ChatOperation,
+    ChatResponse,
+    Moments,
+    Sent,
+    growing_pauses_s,
+    name_of,
+)
 
 LONGEST_TEXT = 4096
 """https://developers.facebook.com/docs/whatsapp/cloud-api/messages/text-messages"""
-USER, PHONE = "15550007", "7"
+NUMBER: Final = re.compile(r"\(#(\d+)\)")
+"""Of an error, at the beginning of its description."""
+USER, PHONE = 15550007, "7"
+"""The number of the first chat's user, after which the next ones follow, and the id of the agent's own."""
 
 
 class WhatsApp(ChatApi):
     """Its methods and responses. A message comes again with growing pauses; the vendor says no times."""
 
     patience_s = 20.0
+    no_chat = ChatRefusal(400, "(#131030) Recipient phone number not in allowed list")
 
     def __init__(self, secret: str) -> None:
         """`secret` signs each delivery."""
         self._secret, self._moments = secret, Moments()
+        self._read_in: dict[str, int] = {}
+        """The chat of each message of a user, by its id."""
 
     def pauses_s(self) -> Iterator[float]:
         """Growing ones."""
@@ -53,6 +68,11 @@ class WhatsApp(ChatApi):
         too_long = f"(#100) Param text['body'] must be at most {LONGEST_TEXT} characters long."
         return ChatRefusal(400, too_long) if len(words) > LONGEST_TEXT else words
 
+    def chat_of(self, params: Mapping[str, Any]) -> int:
+        """By its user's number, or for a sign that the agent writes, by the message that it has read."""
+        digits = re.sub(r"\D", "", str(params.get("to", "")))
+        return int(digits) - USER if digits else self._read_in.get(str(params.get("message_id", "")), -1)
+
     def sent_id(self, params: Mapping[str, Any]) -> int:
         """None: what was sent stays."""
         return 0
@@ -61,9 +81,9 @@ class WhatsApp(ChatApi):
         """No request changes a message."""
         return ChatRefusal(400, "(#100) Unsupported post request")
 
-    def took(self, words: str, id_: int) -> ChatResponse:
+    def took(self, words: str, id_: int, chat: int = 0) -> ChatResponse:
         """The message's id."""
-        contacts = [{"input": USER, "wa_id": USER}]
+        contacts = [{"input": str(USER + chat), "wa_id": str(USER + chat)}]
         return ChatResponse(
             {"messaging_product": "whatsapp", "contacts": contacts, "messages": [{"id": f"wamid.{id_}"}]}
         )
@@ -74,15 +94,18 @@ class WhatsApp(ChatApi):
 
     def refusal(self, refusal: ChatRefusal) -> ChatResponse:
         """An error of the Graph API; it has no header with a time to wait."""
-        code = {400: 100, 429: 130429}.get(refusal.code, 131000)
+        numbered = NUMBER.match(refusal.description)
+        code = int(numbered[1]) if numbered else {429: 130429}.get(refusal.code, 131000)
         error = {"message": refusal.description, "type": "OAuthException", "code": code, "fbtrace_id": "A7"}
         return ChatResponse({"error": error}, refusal.code)
 
-    def event(self, number: int, text: str, *, other: bool = False) -> dict[str, Any]:
+    def event(self, number: int, text: str, *, other: bool = False, chat: int = 0) -> dict[str, Any]:
         """A notification with one message."""
+        user, id_ = str(USER + chat), f"wamid.U{number}"
+        self._read_in[id_] = chat
         said = {
-            "from": USER,
-            "id": f"wamid.U{number}",
+            "from": user,
+            "id": id_,
             "timestamp": str(self._moments.of(-number) // 1_000_000),
             "type": "text",
             "text": {"body": text},
@@ -90,7 +113,7 @@ class WhatsApp(ChatApi):
         value = {
             "messaging_product": "whatsapp",
             "metadata": {"display_phone_number": "15550000", "phone_number_id": PHONE},
-            "contacts": [{"profile": {"name": "Someone"}, "wa_id": USER}],
+            "contacts": [{"profile": {"name": name_of(chat)}, "wa_id": user}],
             "messages": [said],
         }
         changes = [{"field": "messages", "value": value}]

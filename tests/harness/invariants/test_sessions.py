@@ -2,6 +2,7 @@
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.history_builder import HistoryBuilder, result
@@ -84,6 +85,34 @@ def test_words_of_another_session_are_named():
     alone.message()
     alone.answer_step(1)
     assert check("sessions_apart", alone.end().seal()).status == "nothing"
+
+
+def in_two_chats(answer_goes_to: str) -> History:
+    """The answer to A's message is sent when B's turn is over."""
+    tell = HistoryBuilder()
+    tell.message(session="A")
+    nonce = tell.nonce
+    tell.message(session="B")
+    tell.answer_step(2)
+    tell.end()
+    tell.goes_on(1).reply(tell.ask())
+    tell.add(ChatAsked(what="send", text=f"Here you are: {nonce}", session=answer_goes_to))
+    tell.add(ChatAsked(what="refused", text="message is too long", session="A"))
+    tell.end()
+    return tell.seal()
+
+
+def test_an_answer_in_the_chat_of_another_user_is_named():
+    """The user reads it, also when no turn is open there."""
+    assert check("sessions_apart", in_two_chats("A")).status == "pass"
+    found = check("sessions_apart", in_two_chats("B"))
+    assert found.says == "the chat of session B got the answer to turn 1 of session A"
+
+
+def test_what_happens_in_a_chat_belongs_to_its_session():
+    """A refusal in one chat is no reason for a missing answer in the other one."""
+    sessions = in_two_chats("A").sessions
+    assert [len(list(sessions[name].of(ChatAsked))) for name in ("A", "B")] == [2, 0]
 
 
 def at_once(waits_s: float, *, whole_link: bool = False, answer: str | None = None) -> History:

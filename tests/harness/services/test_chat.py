@@ -20,12 +20,12 @@ class Rig:
 
     def __init__(self, service: ChatService, client: aiohttp.ClientSession) -> None:
         self.service, self.client, self.heard = service, client, []
-        service.asked = lambda what, text: self.heard.append((what, text))
+        service.asked = lambda what, text, chat: self.heard.append((what, text))
 
     @property
     def sent(self) -> list[str]:
         """What the agent has sent since it got its last message."""
-        return [it.words for it in self.service.sent_since(self.service.handed)]
+        return [it.words for it in self.service.chats[0].sent_since(self.service.chats[0].handed)]
 
     async def told(self, method: str, how: str = "json", **words: Any) -> Any:
         """The response to one call."""
@@ -77,10 +77,10 @@ async def test_what_is_sent_before_a_message_was_handed_over_is_no_answer_to_it(
     """A late answer to the last one must not pass for one."""
     number = rig.service.put("And now?")
     await rig.call("sendMessage", chat_id=7, text="late")
-    assert rig.service.handed < number
+    assert rig.service.chats[0].handed < number
     (update,) = await rig.call("getUpdates")
     await rig.call("sendMessage", "data", chat_id=update["message"]["chat"]["id"], text="Yes")
-    assert (rig.service.handed, rig.sent) == (number, ["Yes"])
+    assert (rig.service.chats[0].handed, rig.sent) == (number, ["Yes"])
 
 
 async def test_what_was_sent_is_known_by_its_id_and_can_be_edited_and_deleted(rig: Rig):
@@ -207,7 +207,7 @@ async def test_a_request_that_a_fault_refuses_has_no_effect(
         "description": "Too Many Requests: retry after 3",
         "parameters": {"retry_after": 3},
     }
-    assert rig.sent == ["draft"] and not rig.service.types
+    assert rig.sent == ["draft"] and not rig.service.chats[0].types
 
 
 async def test_a_message_whose_poll_is_refused_comes_with_a_later_one(rig: Rig):
@@ -222,9 +222,9 @@ async def test_a_message_whose_poll_is_refused_comes_with_a_later_one(rig: Rig):
     assert await rig.call("getUpdates") == []
     number = rig.service.put("Hello")
     assert (await rig.told("getUpdates"))["error_code"] == 502
-    assert rig.service.handed < number
+    assert rig.service.chats[0].handed < number
     (update,) = await rig.call("getUpdates")
-    assert (update["update_id"], rig.service.handed) == (number, number)
+    assert (update["update_id"], rig.service.chats[0].handed) == (number, number)
     assert polls == ["other", "poll", "poll"]
 
 
@@ -233,14 +233,14 @@ async def test_the_agent_types_until_its_next_message_or_five_seconds(rig: Rig):
     rig.service._scale = 1
     rig.service.put("Hello")
     await rig.call("getUpdates")
-    assert not rig.service.types
+    assert not rig.service.chats[0].types
     await rig.call("sendChatAction", chat_id=7, action="typing")
-    assert rig.service.types
+    assert rig.service.chats[0].types
     await rig.call("sendMessage", chat_id=7, text="Hi")
-    assert not rig.service.types
+    assert not rig.service.chats[0].types
     await rig.call("sendChatAction", chat_id=7, action="typing")
-    rig.service._types_until_s -= 5
-    assert not rig.service.types
+    rig.service.chats[0]._types_until_s -= 5
+    assert not rig.service.chats[0].types
 
 
 async def test_another_way_to_send_is_not_found(rig: Rig):

@@ -56,7 +56,7 @@ async def service(hook: Any) -> AsyncIterator[ChatService]:
     async with ChatService(WallClock(), 1000) as made:
         made.webhook.url = hook.url
         made.heard = []  # type: ignore[attr-defined]
-        made.asked = lambda what, text: made.heard.append((what, text))  # type: ignore[attr-defined]
+        made.asked = lambda what, text, chat: made.heard.append((what, text))  # type: ignore[attr-defined]
         yield made
 
 
@@ -64,7 +64,7 @@ async def test_a_message_comes_to_the_webhook_and_not_with_a_poll(service: Any, 
     """What is sent from then on is the answer."""
     number = service.put("Hello")
     (update,) = await hook.until(1)
-    assert (update["update_id"], update["message"]["text"], service.handed) == (number, "Hello", number)
+    assert (update["update_id"], update["message"]["text"], service.chats[0].handed) == (number, "Hello", number)
     assert (await service.call("getupdates", {}))[1].body["result"] == []
 
 
@@ -80,18 +80,18 @@ async def test_a_message_that_is_not_taken_comes_again_with_the_same_id(service:
 async def test_one_that_is_taken_too_slowly_comes_again_and_that_is_told(service: Any, hook: Hook):
     """At once, as Slack does; after an error it comes again without that."""
     told: list[str] = []
-    service.webhook._again = lambda: told.append("again")
+    service.webhook._again = told.append
     service.webhook._api = SimpleNamespace(
         pauses_s=lambda: iter((0.0, 0.0)), patience_s=100.0, event_headers=lambda body, retry: {}
     )
     hook.slow_s = 1.0
     service.put("Hello")
     await hook.until(3)
-    assert told == ["again", "again"] and hook.got[0] == hook.got[2]
+    assert told == ["Hello", "Hello"] and hook.got[0] == hook.got[2]
     hook.slow_s, hook.responses = 0.0, [web.Response(status=500)]
     service.put("And now?")
     await hook.until(5)
-    assert told == ["again", "again"]
+    assert told == ["Hello", "Hello"]
 
 
 async def test_one_that_was_taken_is_delivered_again_on_demand(service: Any, hook: Hook):
@@ -117,7 +117,7 @@ async def test_the_response_may_hold_one_request(service: Any, hook: Hook, body:
     await hook.until(1)
     hook.responses = [web.Response(text=body)]
     await service.deliver_again("Hello")
-    assert [it.words for it in service.sent_since(service.handed)] == sent
+    assert [it.words for it in service.chats[0].sent_since(service.chats[0].handed)] == sent
 
 
 async def test_a_webhook_that_is_not_there_yet_gets_its_message_later(service: Any, hook: Hook):

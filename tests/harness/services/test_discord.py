@@ -8,10 +8,10 @@ import pytest
 from wedgehog.harness.faults.chat_fault import ChatRefusal
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.services.chat.discord import LONGEST_TEXT, Discord, gateway_url
-from wedgehog.harness.services.chat.discord_places import DIRECT
+from wedgehog.harness.services.chat.discord_places import direct
 from wedgehog.harness.services.chat.service import ChatService
 
-CHANNEL = DIRECT.channel["id"]
+CHANNEL = direct(0).channel["id"]
 MESSAGES = f"/api/v10/channels/{CHANNEL}/messages"
 
 
@@ -40,7 +40,7 @@ async def sent(service: ChatService, **params: Any) -> str:
 
 def words(service: ChatService) -> list[str]:
     """What its user reads."""
-    return [it.words for it in service.sent_since(1)]
+    return [it.words for it in service.chats[0].sent_since(1)]
 
 
 async def test_a_message_is_known_by_its_id(service: ChatService):
@@ -76,7 +76,7 @@ async def test_a_refusal_has_a_number(service: ChatService, verb: str, path: str
 async def test_a_limit_says_in_the_body_and_in_headers_how_long_it_lasts(service: ChatService):
     """With the header by which discord.py sees that it is no ban."""
     service.refuses = lambda operation: ChatRefusal(429, "x", 3) if operation == "send" else None
-    _, response = await service.call("post channels/{id}/messages", {"content": "one"})
+    _, response = await service.call("post channels/{id}/messages", {"path_id": CHANNEL, "content": "one"})
     assert (response.status, response.headers["Retry-After"], bool(response.headers["Via"])) == (429, "3", True)
     assert isinstance(response.body, dict) and response.body["retry_after"] == 3.0
     service.refuses = lambda operation: ChatRefusal(502, "Bad Gateway") if operation == "typing" else None
@@ -119,7 +119,7 @@ async def test_its_user_reads_embeds(service: ChatService):
 async def test_its_user_reads_files_that_are_text():
     """A file that is no text is known by its name."""
     async with ChatService(WallClock(), 1, Discord()) as service, aiohttp.ClientSession() as client:
-        service.hand_over(1, "Hello")
+        service.hand_over(service.put("Hello"), "Hello")
         for name, content in (("a.txt", b"long"), ("b.png", b"\xff\xfe\xff")):
             form = aiohttp.FormData(quote_fields=False)
             form.add_field("payload_json", '{"content": "See:"}')
@@ -144,6 +144,6 @@ async def test_a_library_finds_the_agent_and_the_gateway(service: ChatService):
 async def test_typing_shows_for_ten_seconds_or_until_the_next_message(service: ChatService):
     """Twice as long as in Telegram."""
     assert await called(service, "POST", f"/api/v9/channels/{CHANNEL}/typing") == (204, None)
-    assert service.types and service._types_until_s - WallClock().now() > 5
+    assert service.chats[0].types and service.chats[0]._types_until_s - WallClock().now() > 5
     await sent(service, content="one")
-    assert not service.types
+    assert not service.chats[0].types

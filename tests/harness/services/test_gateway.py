@@ -22,7 +22,7 @@ class Rig:
     def __init__(self, service: ChatService, client: aiohttp.ClientSession) -> None:
         self.service, self.client = service, client
         self.heard: list[tuple[str, str]] = []
-        service.asked = lambda what, text: self.heard.append((what, text))
+        service.asked = lambda what, text, chat: self.heard.append((what, text))
 
     async def connected(self) -> "Peer":
         """A new connection, after hello."""
@@ -99,7 +99,7 @@ async def test_messages_come_with_growing_numbers(rig: Rig):
     assert rig.service.polled.is_set() and peer.seq == 1
     assert (await peer.message(), peer.seq) == ("Hello", 2)
     rig.service.put("And now?")
-    assert (await peer.message(), peer.seq, rig.service.handed) == ("And now?", 3, 2)
+    assert (await peer.message(), peer.seq, rig.service.chats[0].handed) == ("And now?", 3, 2)
     await peer.say(1)
     assert (await peer.read())["op"] == 11
     assert rig.heard == [("poll", "Hello"), ("poll", "And now?")]
@@ -121,7 +121,9 @@ async def test_an_agent_gets_its_own_messages_too(rig: Rig):
     """One that does not know its own name answers itself."""
     peer = await rig.identified()
     host, port = rig.service.address
-    async with rig.client.post(f"http://{host}:{port}/api/v10/channels/1/messages", json={"content": "Hi"}) as reply:
+    async with rig.client.post(
+        f"http://{host}:{port}/api/v10/channels/1000007/messages", json={"content": "Hi"}
+    ) as reply:
         id_ = (await reply.json())["id"]
     own = await peer.event("MESSAGE_CREATE")
     assert (own["id"], own["author"]["bot"], own["content"]) == (id_, True, "Hi")
@@ -178,7 +180,7 @@ async def test_a_refused_message_ends_the_connection_and_comes_when_it_is_resume
     assert await peer.close_code() == 4000
     assert (await (await rig.resumed(peer.session, peer.seq)).read())["op"] == 7
     asked = await (await rig.resumed(peer.session, peer.seq)).read()
-    assert (asked["op"], asked["d"]) == (9, True) and rig.service.handed == 0
+    assert (asked["op"], asked["d"]) == (9, True) and rig.service.chats[0].handed == 0
     assert await (await rig.resumed(peer.session, peer.seq)).message() == "one"
     assert rig.told == []  # type: ignore[attr-defined]
 

@@ -19,20 +19,20 @@ SECRET = "s3cret"
 def service() -> ChatService:
     """It listens nowhere: its methods are called."""
     made = ChatService(WallClock(), 1, Slack(SECRET))
-    made.hand_over(1, "Hello")
+    made.hand_over(made.put("Hello"), "Hello")
     return made
 
 
 async def called(service: ChatService, method: str, **params: Any) -> dict[str, Any]:
     """The body of a response; its status is 200."""
-    _, response = await service.call(method.lower(), params)
+    _, response = await service.call(method.lower(), {"channel": "D7", **params})
     assert response.status == 200
     return dict(response.body)
 
 
 def words(service: ChatService) -> list[str]:
     """What its user reads."""
-    return [it.words for it in service.sent_since(1)]
+    return [it.words for it in service.chats[0].sent_since(1)]
 
 
 async def test_a_message_is_known_by_its_time(service: ChatService):
@@ -79,7 +79,7 @@ async def test_a_fault_refuses_with_the_status_and_the_time_to_wait_in_a_header(
 ):
     """As its SDKs read them."""
     service.refuses = lambda operation: ChatRefusal(code, "x", 3) if operation == "send" else None
-    _, response = await service.call("chat.postmessage", {"text": "one"})
+    _, response = await service.call("chat.postmessage", {"channel": "D7", "text": "one"})
     assert (response.status, response.body, response.headers) == (
         code,
         {"ok": False, "error": error},
@@ -111,9 +111,10 @@ def test_a_mention_is_in_a_channel_and_names_the_agent():
 def test_a_mention_may_come_as_two_events_for_one_message():
     """The ids of the events differ, and all that names the message is the same; later ones are in its thread."""
     slack = Slack(SECRET, "both")
+    begins = slack.event(1, "Hi")["event"]["ts"]
     first, second = slack.event(2, "Hello"), slack.event(2, "Hello", other=True)
     assert first["event_id"] != second["event_id"]
     kinds = [first["event"].pop("type"), second["event"].pop("type"), second["event"].pop("channel_type")]
     assert kinds == ["app_mention", "message", "channel"]
     assert first["event"] == second["event"]
-    assert first["event"]["thread_ts"] == slack.event(1, "Hi")["event"]["ts"]
+    assert first["event"]["thread_ts"] == begins

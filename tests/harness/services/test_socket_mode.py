@@ -85,7 +85,7 @@ async def test_an_event_that_is_acknowledged_comes_once(rig: Rig):
     assert rig.service.polled.is_set()
     first = await peer.event()
     assert (first["type"], first["payload"]["event"]["text"]) == ("events_api", "<@U42> Hello")
-    assert (first["retry_attempt"], rig.service.handed) == (0, 1)
+    assert (first["retry_attempt"], rig.service.chats[0].handed) == (0, 1)
     await peer.ws.close()
     rig.service.put("And now?")
     assert (await (await rig.connected()).event())["payload"]["event"]["text"] == "<@U42> And now?"
@@ -120,7 +120,7 @@ async def test_a_refused_event_ends_the_connection_by_the_word_to_connect_again(
     refusals = [ChatRefusal(502, "Bad Gateway")]
     fast.service.refuses = lambda operation: refusals.pop() if operation == "poll" and refusals else None
     fast.service.put("Hello")
-    assert (await peer.read())["type"] == "disconnect" and fast.service.handed == 0
+    assert (await peer.read())["type"] == "disconnect" and fast.service.chats[0].handed == 0
     assert (await (await fast.connected()).event())["retry_attempt"] == 0
     kinds = [(await asyncio.wait_for(peer.ws.receive(), PATIENCE_S)).type for _ in range(2)]
     assert kinds[-1] in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED)

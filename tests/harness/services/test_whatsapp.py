@@ -19,7 +19,8 @@ SECRET = "s3cret"
 def service() -> ChatService:
     """It listens nowhere: its methods are called."""
     made = ChatService(WallClock(), 1, WhatsApp(SECRET))
-    made.hand_over(1, "Hello")
+    made.hand_over(made.put("Hello"), "Hello")
+    made._api.event(1, "Hello")
     return made
 
 
@@ -32,23 +33,25 @@ async def test_a_text_is_sent_and_has_an_id(service: ChatService):
     """Two texts have two."""
     ids = [(await service.call("messages", text(words)))[1].body["messages"][0]["id"] for words in ("one", "two")]
     assert len(set(ids)) == 2
-    assert [it.words for it in service.sent_since(1)] == ["one", "two"]
+    assert [it.words for it in service.chats[0].sent_since(1)] == ["one", "two"]
 
 
 async def test_that_a_message_was_read_and_that_the_agent_writes_is_no_answer(service: ChatService):
     """Both have the method of a text."""
     read = {"status": "read", "message_id": "wamid.U1"}
-    assert (await service.call("messages", read))[0] == "other" and not service.types
+    assert (await service.call("messages", read))[0] == "other" and not service.chats[0].types
     assert (await service.call("messages", {**read, "typing_indicator": {"type": "text"}}))[0] == "typing"
-    assert service.types and service.sent_since(1) == []
+    assert service.chats[0].types and service.chats[0].sent_since(1) == []
 
 
-@pytest.mark.parametrize("wrong", [text(" "), text("x" * (LONGEST_TEXT + 1)), {"type": "text"}, {"text": "Hi"}])
+@pytest.mark.parametrize(
+    "wrong", [text(" "), text("x" * (LONGEST_TEXT + 1)), {"to": "15550007"}, {**text(""), "text": "Hi"}]
+)
 async def test_a_text_that_is_empty_or_too_long_is_refused(service: ChatService, wrong: dict[str, Any]):
     """With an error of the Graph API."""
     _, response = await service.call("messages", wrong)
     assert (response.status, response.body["error"]["code"]) == (400, 100)
-    assert service.sent_since(1) == []
+    assert service.chats[0].sent_since(1) == []
 
 
 @pytest.mark.parametrize(("status", "code"), [(429, 130429), (500, 131000)])
