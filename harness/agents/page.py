@@ -163,7 +163,7 @@ class PageSession(HttpSession):
         reading.was_busy |= now.busy
         reading.shows_message |= any(_mark(text) in line for line in now.lines)
         reading.standing = now.errors
-        found = news(self._keys, text, reading.before, now, reading.errors)
+        found = news(self._keys, text, reading.before, now, reading.errors, self._spec.errors)
         if found != reading.news:
             reading.news, reading.changed_s = found, self._place.clock.now()
         return now.busy

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from playwright.async_api import Dialog, Page
 
 from wedgehog.harness.agents.page_spec import PageAgent
-from wedgehog.harness.record.error_words import plain
+from wedgehog.harness.record.error_words import matching, plain
 
 PICTURE_QUALITY, PICTURE_WITHIN_S = 50, 5.0
 ALERT = '[role="alert"], [aria-live="assertive"]'
@@ -106,8 +106,14 @@ class PageView:
         await dialog.dismiss()
 
 
-def news(keys: PageAgent, message: str, before: Seen, now: Seen, errors: Iterable[str]) -> News:
-    """What is new: `errors` are all that were seen since the message, also those that have gone."""
+def news(
+    keys: PageAgent, message: str, before: Seen, now: Seen, errors: Iterable[str], patterns: tuple[str, ...] = ()
+) -> News:
+    """What is new: `errors` are all that were seen since the message, also those that have gone.
+
+    Without an alert, an error is a new line, and no part of an answer, that reads like one: by the stock patterns, or
+    those of the spec.
+    """
     typed = plain(message)
     others = [line for line in _added(before.lines, now.lines) if plain(line) not in typed and line not in now.signs]
     if keys.answer is None:
@@ -118,7 +124,8 @@ def news(keys: PageAgent, message: str, before: Seen, now: Seen, errors: Iterabl
         said = {line for text in now.answers for line in _lines(text)}
         others = [line for line in others if line not in said]
     told = _added(before.errors, list(errors))
-    return News("\n".join(answers), "\n".join(told if keys.error or told else others))
+    told = told if keys.error or told else [line for line in others if matching(line, patterns)]
+    return News("\n".join(answers), "\n".join(told))
 
 
 def _added(before: Iterable[str], now: Iterable[str]) -> list[str]:

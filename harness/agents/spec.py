@@ -113,7 +113,9 @@ class AgentSpec(AgentKeys):
 
     @property
     def error_at_path(self) -> bool:
-        """Whether any text at the place that `error` names counts as an error."""
+        """Whether any text at the place that `error` names counts as an error; so does an alert of a page."""
+        if self.page is not None:
+            return True
         place = (self.http.error or "text") if self.http else self.lines.error if self.lines else self.error
         return OutputSource.parse(place).kind in ("json", "jsonl", "joined")
 

@@ -35,9 +35,10 @@ def test_without_the_place_of_answers_all_that_is_new_is_the_answer():
 
 
 def test_an_alert_is_an_error_and_else_what_is_new_and_no_answer():
-    """With `error` only its elements are."""
+    """It reads like one. With `error` only its elements are."""
     assert _news(PAGE, "Error: 500", errors=("Oh no",)).error == "Oh no"
     assert _news(PAGE, "Error: 500").error == "Error: 500"
+    assert _news(PAGE, "12:30", "Copy").error == "", "words that name no cause are none"
     only = PageAgent(start=("x",), answer=".agent", error=".error")
     assert _news(only, "Error: 500").error == ""
     assert _news(only, "Error: 500", errors=("Error: 500",)).error == "Error: 500"
