@@ -64,7 +64,11 @@ async def open_sessions(
 def one_session_reason(spec: AgentSpec) -> str | None:
     """Why this agent can have only one session in a run; None if it can have several."""
     if spec.chat is not None:
-        return None if spec.chat.users > 1 else "its chat is one session (chat: users: 1)"
+        return (
+            None
+            if spec.chat.users > 1
+            else "it promises to answer one user (if several may write to it at once, write chat: users: 2)"
+        )
     if all(_names_session(part) for part in _parts(spec)) or (spec.kind != "http" and _names_session(spec.env)):
         return None
     where = {"command": "command", "http": "http: url, headers or body"}.get(spec.kind, f"{spec.kind}: resume")

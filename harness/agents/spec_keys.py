@@ -127,8 +127,8 @@ class Chat(SpecPart):
     event: ChatEvent = "message"
     """Of Slack and Discord: a direct message, a mention in a channel, or (Slack) one whose app has subscribed to
     messages there too."""
-    users: Literal[1, 2] = 2
-    """How many users may write to it, each in a chat of their own; with one, it has one session in a run."""
+    users: Literal[1, 2] = 1
+    """How many users may write to it at once, each in a chat of their own; with one, it has one session in a run."""
 
     @property
     def has_socket(self) -> bool:

@@ -22,7 +22,7 @@ def bot(folder: Path, api: str, bug: str = "", **more: Any) -> list[str]:
     place = "{port}" if api != "telegram" else "0"
     start = ["{python}", str(BOT), place, "{chat_url}", "{llm_url}", api, *bug.split()]
     hook = {"webhook": "/hook"} if api != "telegram" else {}
-    chat = {"api": api, "start": start, "quiet_s": 0.5, **hook, **more}
+    chat = {"api": api, "start": start, "quiet_s": 0.5, "users": 2, **hook, **more}
     spec = {"name": name, "wire": "anthropic", "recover_s": 0, "limits": {"turn_s": 12}, "chat": chat}
     (folder / f"{name}.yaml").write_text(yaml.safe_dump(spec))
     return ["--agent", f"{name}.yaml"]
@@ -57,7 +57,7 @@ def test_a_bug_of_many_chats_is_named(wedgehog: Any, tmp_path: Path, bug: str, s
 
 
 def test_a_bot_of_one_user_skips_them(wedgehog: Any, tmp_path: Path):
-    """Its spec says so."""
+    """It promises no more."""
     wedgehog("run", IN_TURN, *bot(tmp_path, "telegram", users=1), "--network", "embedded")
     (told,) = told_in(tmp_path).values()
-    assert "chat: users: 1" in told["skipped"]
+    assert "chat: users: 2" in told["skipped"]

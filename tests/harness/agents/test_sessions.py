@@ -25,7 +25,8 @@ print(*sys.argv[1:], os.environ.get("FOLDER", ""), os.environ["HOME"], os.getcwd
         {"command": ["agent", "{session}"], "resume": ["agent", "--resume", "{session}"]},
         {"callable": "agent.py:call"},
         {"acp": {"start": ["agent"]}},
-        {"chat": {"start": ["agent"]}},
+        {"chat": {"start": ["agent"], "users": 2}},
+        {"page": {"start": ["agent", "{port}"]}},
         {"lines": {"start": ["agent"], "done": "^$"}},
         {"tui": {"start": ["agent", "{session}"], "resume": ["agent", "-r", "{session}"], "ready": ">"}},
         {"http": {"base": "http://127.0.0.1:9", "url": "/", "body": {"session": "{session}", "text": "{message}"}}},
@@ -43,7 +44,7 @@ def test_an_agent_whose_sessions_are_told_apart_can_have_several(spec_of: Any, k
         ({"command": ["agent", "{session}"], "resume": ["agent", "--last"]}, "{session} or {session_dir} in command"),
         ({"lines": {"start": ["a"], "resume": ["a", "-c"], "done": "^$"}}, "{session} or {session_dir} in lines"),
         ({"http": {"base": "http://127.0.0.1:9", "url": "/"}, "env": {"S": "{session}"}}, "in http: url, headers"),
-        ({"chat": {"start": ["agent", "{session}"], "users": 1}}, "its chat is one session"),
+        ({"chat": {"start": ["agent", "{session}"]}}, "it promises to answer one user"),
     ],
 )
 def test_an_agent_whose_sessions_are_one_says_why(spec_of: Any, keys: dict[str, Any], says: str):
