@@ -198,7 +198,7 @@ class PageSession(HttpSession):
             told,
             answer=shown.answer,
             error=told.error or error,
-            streamed=True,
+            status=None,
             appends=self._keys.answer is not None,
             opened=self._opened,
             picture=self._picture,

@@ -131,6 +131,7 @@ class HistoryBuilder(CallBuilder):
         usage: ToldUsage | None = None,
         streamed: bool = False,
         opened: str | None = None,
+        picture: str = "",
     ) -> "HistoryBuilder":
         """The turn ends; by default its answer contains the nonce."""
         words = f"Here you are: {self._given.nonce}" if answer is None else answer
@@ -152,6 +153,7 @@ class HistoryBuilder(CallBuilder):
                 usage=usage,
                 streamed=streamed,
                 opened=opened,
+                picture=picture,
             )
         )
         self.turn = 0
