@@ -189,6 +189,11 @@ class PageSession(HttpSession):
         shown = self._reading.news
         return may_go_on(self._place, text, shown.error or shown.answer, self._reading.changed_s)
 
+    async def _outcome(self, turn: HttpTurn) -> Outcome:
+        """Its output is what the page shows; what the service prints is its log."""
+        outcome = await super()._outcome(turn)
+        return replace(outcome, stdout=outcome.answer, stderr="")
+
     async def _told(self, turn: HttpTurn) -> Outcome:
         """As its user sees it, also where the turn was ended."""
         told, shown = await super()._told(turn), self._reading.news
@@ -214,9 +219,11 @@ class PageSession(HttpSession):
             page = await self._window.new_page()
             self._view, self._is_fresh = PageView(page, self._keys), True
             front = self._place.front_url or self._base
-            await _seen(page.goto(front + self._around.fill(self._at), wait_until="domcontentloaded"))
+            within_ms = LOADED_WITHIN_S * 1000  # also outside of a turn, where no other limit ends it
+            address = front + self._around.fill(self._at)
+            await _seen(page.goto(address, wait_until="domcontentloaded", timeout=within_ms))
             with suppress(NeverLoadedError):  # (what it still loads may be out of reach)
-                await page.wait_for_load_state("load", timeout=LOADED_WITHIN_S * 1000)
+                await page.wait_for_load_state("load", timeout=within_ms)
         return self._view
 
     async def _idle(self, view: PageView) -> Seen:

@@ -106,8 +106,8 @@ class RunServices:
                 tools, way, folder, mark, log, clock, time_scale, injector.tools, self, pipe, link=front
             )
         self.chat = self._chat_service(agent.chat) if agent.chat is not None else None
-        self.port = free_port() if agent.page is not None else None
-        """Where the service of a page listens."""
+        self.port = free_port() if agent.page is not None and links.plan.strikes(CHANNEL) else None
+        """Where the service of a page has to listen, behind a link; None: anywhere."""
         self._pages_offered: dict[str, str] = {}
         """Paths of pages that the model has asked for, each with the token of its tool call."""
         self._stack = contextlib.AsyncExitStack()
@@ -152,7 +152,7 @@ class RunServices:
                 upstreams[WEB] = (await stack.enter_async_context(pages)).address
             if self.chat is not None:
                 upstreams[CHAT] = (await stack.enter_async_context(self.chat)).address
-            if self.port is not None and self._links.plan.strikes(CHANNEL):
+            if self.port is not None:
                 upstreams[CHANNEL] = (LOOPBACK, self.port)
             for name, upstream in upstreams.items():
                 await stack.enter_async_context(self._links.open(name, upstream))

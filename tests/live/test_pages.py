@@ -27,6 +27,7 @@ AGENT = Path(__file__).with_name("paged.py")
 SMALL = '''\
 """A page whose answers need no model."""
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PAGE = """<!doctype html><h1>Hello</h1><main></main><p id=busy hidden>Wait</p><p hidden class=agent>A template</p>
@@ -65,7 +66,14 @@ function typed(key) {
 
 
 class Page(BaseHTTPRequestHandler):
+    loads = 0
+
     def do_GET(self):
+        print("Traceback of nothing that its user sees", file=sys.stderr, flush=True)
+        if self.path == "/silent":
+            Page.loads += 1
+            if Page.loads > 2:  # (the first is that of the harness, which waits until the service is up)
+                time.sleep(60)
         self.send_response(200)
         self.send_header("content-type", "text/html")
         self.end_headers()
@@ -115,6 +123,7 @@ async def test_what_can_be_seen_when_the_page_is_no_longer_busy_is_the_answer(tm
     async with opened(tmp_path) as session:
         told = await _said(session, "mk1 here")
         assert (told.answer, told.error, told.opened) == ("here of 0", "", None)
+        assert (told.stdout, told.stderr) == ("here of 0", ""), "what a service prints is its log"
         await session.load_again()
         again = await _said(session, "mk2 there", first=False)
         assert (again.answer, again.opened) == ("there of 1", "Hello\nmk1 here")
@@ -133,6 +142,15 @@ async def test_a_message_that_a_page_was_not_ready_for_is_typed_again(tmp_path: 
     monkeypatch.setattr("wedgehog.harness.agents.page.TAKEN_WITHIN_S", 2.0)
     async with opened(tmp_path, url="/?late") as session:
         assert (await _said(session, "mk1 here")).answer == "here of 0"
+
+
+async def test_a_page_that_does_not_load_again_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A service may take a connection and say nothing, also between two turns."""
+    async with opened(tmp_path, url="/silent") as session:
+        monkeypatch.setattr("wedgehog.harness.agents.page.LOADED_WITHIN_S", 1.0)
+        await _said(session, "mk1 here")
+        await asyncio.wait_for(session.load_again(), 20)
+        assert "Timeout" in (await _said(session, "mk2 there", first=False)).error
 
 
 async def test_a_page_that_does_nothing_has_said_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
