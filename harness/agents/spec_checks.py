@@ -130,8 +130,8 @@ def _hosts(spec: AgentKeys) -> Iterator[_Problem]:
         if link == "chat" and not spec.chat:
             yield ("hosts", host), "only agents with `chat: {start: …}` have a chat service"
     if listens(spec) or spec.http:
-        key = "http" if spec.http else "page" if spec.page else "webhook"
-        yield ("hosts",), f"an agent with `hosts` runs in a private network, where its `{key}` port cannot be reached"
+        port = "webhook" if spec.chat else _served_by(spec)
+        yield ("hosts",), f"an agent with `hosts` runs in a private network, where its `{port}` port cannot be reached"
     if spec.tools == "stdio" or "pipe" in template_names(spec):
         key = "tools" if spec.tools == "stdio" else "hosts"
         yield (key,), "a pipe does not cross into the private network of an agent with `hosts`; tools: http does"
@@ -153,8 +153,10 @@ def _links(spec: AgentKeys) -> Iterator[_Problem]:
 def _port(spec: AgentKeys) -> Iterator[_Problem]:
     """A service that we start is asked at a port that only we know."""
     if listens(spec) and "port" not in template_names(spec):
-        kind = "http" if spec.http else "page" if spec.page else "chat"
-        yield (kind, "start"), "no key contains {port}: write it where the service takes its port, here or in `env`"
+        yield (
+            (_served_by(spec), "start"),
+            "no key contains {port}: write it where the service takes its port, here or in `env`",
+        )
 
 
 def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -168,6 +170,11 @@ def _templates(spec: AgentKeys) -> Iterator[tuple[tuple[str | int, ...], str]]:
 def listens(spec: AgentKeys) -> bool:
     """Whether we start it as a service on `{port}`."""
     return bool((spec.http and spec.http.start) or spec.page or (spec.chat and spec.chat.webhook))
+
+
+def _served_by(spec: AgentKeys) -> AgentKind:
+    """The key that says how an agent that listens is started."""
+    return "http" if spec.http else "page" if spec.page else "chat"
 
 
 def template_names(spec: AgentKeys) -> set[str]:

@@ -16,7 +16,7 @@ that the agent is there again writes again. What went out on a connection comes 
 import asyncio
 import json
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from aiohttp import web
 
 from wedgehog.harness.services.chat.discord import gateway_url
 from wedgehog.harness.services.chat.discord_places import AGENT, SELF
-from wedgehog.harness.services.chat.web_socket import CountedSocket
+from wedgehog.harness.services.chat.web_socket import CountedSocket, Outbound
 
 HEARTBEAT_S = 5.0
 """Discord's own is 41.25 s. With a short one an agent notices soon that its connection is silent."""
@@ -62,22 +62,9 @@ class _GatewaySession:
 class Gateway:
     """One session at a time, on one connection at a time."""
 
-    def __init__(
-        self,
-        time_scale: float,
-        guilds: Sequence[dict[str, Any]],
-        ready: asyncio.Event,
-        hand_over: Callable[[int, str], bool],
-        gate: Callable[[web.BaseRequest], Awaitable[None]],
-        again: Callable[[str], None],
-        wrote: Callable[[web.BaseRequest, int], None],
-    ) -> None:
-        """`hand_over` is told of a message just before it goes out; false: it is refused, and the connection ends.
-
-        `gate` holds it back, `again` is told of one that had gone out before, `ready` is set when an agent is there.
-        """
-        self._beat_s, self._guilds, self._ready = HEARTBEAT_S / time_scale, guilds, ready
-        self._hand_over, self._gate, self._again, self._wrote = hand_over, gate, again, wrote
+    def __init__(self, outbound: Outbound, guilds: Sequence[dict[str, Any]]) -> None:
+        """`guilds` are the servers that the agent is in."""
+        self._outbound, self._guilds, self._beat_s = outbound, guilds, HEARTBEAT_S / outbound.time_scale
         self._session: _GatewaySession | None = None
         self._connection: CountedSocket | None = None
         self._refusals = 0
@@ -99,7 +86,7 @@ class Gateway:
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """A connection, until the agent or a fault ends it."""
-        connection = CountedSocket(request, lambda count: self._wrote(request, count))
+        connection = self._outbound.connection(request)
         await connection.open()
         try:
             await connection.send(_payload(HELLO, {"heartbeat_interval": max(1, int(self._beat_s * 1000))}))
@@ -118,7 +105,7 @@ class Gateway:
         elif op == IDENTIFY:
             self._identified(connection)
             self._goes_on(connection, 0)
-            self._ready.set()
+            self._outbound.ready.set()
         elif op == RESUME:
             await self._resumed(connection, asked.get("d") or {})
         elif connection.pump is None:
@@ -151,7 +138,7 @@ class Gateway:
         else:
             session.add(Dispatch("RESUMED", {"_trace": []}))
             self._goes_on(connection, seq)
-            self._ready.set()
+            self._outbound.ready.set()
 
     def _goes_on(self, connection: CountedSocket, seq: int) -> None:
         """Send what comes after this number, on this connection alone."""
@@ -175,12 +162,12 @@ class Gateway:
         """Send one event; false if it is refused."""
         dispatch = session.dispatches[seq - 1]
         if dispatch.number:
-            if not self._hand_over(dispatch.number, dispatch.text):
+            if not self._outbound.hand_over(dispatch.number, dispatch.text):
                 await self._refuse(connection)
                 return False
             if session.sent >= seq:
-                self._again(dispatch.text)
-            await self._gate(connection.request)
+                self._outbound.again(dispatch.text)
+            await self._outbound.gate(connection.request)
         session.sent = max(session.sent, seq)
         await connection.send(_payload(DISPATCH, dispatch.data, s=seq, t=dispatch.name))
         return True

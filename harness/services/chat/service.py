@@ -25,6 +25,7 @@ from wedgehog.harness.services.chat.slack import Slack
 from wedgehog.harness.services.chat.socket_mode import SocketMode
 from wedgehog.harness.services.chat.telegram import Telegram
 from wedgehog.harness.services.chat.user_chat import UserChat
+from wedgehog.harness.services.chat.web_socket import Outbound
 from wedgehog.harness.services.chat.webhook import Webhook
 
 ChatNews = Literal["poll", "send", "refused"]
@@ -90,14 +91,13 @@ class ChatService:
     def _web_socket(self, again: Callable[[str], None]) -> Gateway | SocketMode | None:
         """What brings messages to an agent without polls and without a webhook."""
         api, wrote = self._api, self._connections.wrote
+        outbound = Outbound(self._scale, self.polled, self._goes_out, self._gated, again, wrote)
         if isinstance(api, Discord):
-            gateway = Gateway(self._scale, api.guilds, self.polled, self._goes_out, self._gated, again, wrote)
+            gateway = Gateway(outbound, api.guilds)
             api.echo = gateway.echo
             return gateway
         if isinstance(api, Slack):
-            return SocketMode(
-                self._scale, api.patience_s, api.pauses_s, self.polled, self._goes_out, self._gated, again, wrote
-            )
+            return SocketMode(outbound, api.patience_s, api.pauses_s)
         return None
 
     async def __aenter__(self) -> Self:

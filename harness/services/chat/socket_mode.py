@@ -12,13 +12,13 @@ What is not acknowledged comes again on the next connection too, with the same `
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
-from wedgehog.harness.services.chat.web_socket import CountedSocket
+from wedgehog.harness.services.chat.web_socket import CountedSocket, Outbound
 
 PING_S = 5.0
 """Slack's libraries connect again if no ping comes for half a minute."""
@@ -41,24 +41,9 @@ class _Envelope:
 class SocketMode:
     """All open envelopes, and the connection that gets them: the newest one."""
 
-    def __init__(
-        self,
-        time_scale: float,
-        patience_s: float,
-        pauses_s: Callable[[], Iterator[float]],
-        ready: asyncio.Event,
-        hand_over: Callable[[int, str], bool],
-        gate: Callable[[web.BaseRequest], Awaitable[None]],
-        again: Callable[[str], None],
-        wrote: Callable[[web.BaseRequest, int], None],
-    ) -> None:
-        """An event that is not acknowledged within `patience_s` comes again behind each of the pauses.
-
-        `hand_over` is told of a message just before it goes out; false: it is refused, and the connection ends. `gate`
-        holds it back, `again` is told of one that had gone out before, `ready` is set when an agent is there.
-        """
-        self._scale, self._patience_s, self._pauses_s, self._ready = time_scale, patience_s, pauses_s, ready
-        self._hand_over, self._gate, self._again, self._wrote = hand_over, gate, again, wrote
+    def __init__(self, outbound: Outbound, patience_s: float, pauses_s: Callable[[], Iterator[float]]) -> None:
+        """An event that is not acknowledged within `patience_s` comes again behind each of the pauses."""
+        self._outbound, self._patience_s, self._pauses_s = outbound, patience_s, pauses_s
         self._open: list[_Envelope] = []
         self._count = 0
         self._connection: CountedSocket | None = None
@@ -72,7 +57,7 @@ class SocketMode:
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         """A connection, until the agent or a fault ends it."""
-        connection = CountedSocket(request, lambda count: self._wrote(request, count))
+        connection = self._outbound.connection(request)
         await connection.open()
         info = {"type": "hello", "num_connections": 1, "connection_info": {"app_id": "A7"}, "debug_info": {}}
         await connection.send(info)
@@ -87,7 +72,7 @@ class SocketMode:
     async def _next(self, connection: CountedSocket) -> str | None:
         while True:
             try:
-                return await connection.receive(PING_S / self._scale)
+                return await connection.receive(PING_S / self._outbound.time_scale)
             except TimeoutError:
                 await connection.ping()
 
@@ -99,7 +84,7 @@ class SocketMode:
             envelope.due_s = 0.0
         self._connection = connection
         connection.pump = asyncio.create_task(self._send_all(connection))
-        self._ready.set()
+        self._outbound.ready.set()
 
     def _acknowledged(self, id_: object) -> None:
         self._open = [it for it in self._open if it.id != id_]
@@ -122,20 +107,20 @@ class SocketMode:
         pause_s = next(envelope.pauses_s, None)
         if envelope not in self._open:
             return True
-        if not self._hand_over(envelope.number, envelope.text):
+        if not self._outbound.hand_over(envelope.number, envelope.text):
             await connection.send({"type": "disconnect", "reason": REFRESH, "debug_info": {}})
             try:
-                await asyncio.sleep(PING_S / self._scale)
+                await asyncio.sleep(PING_S / self._outbound.time_scale)
             finally:
                 await connection.close(GONE)
             return False
         if envelope.attempts:
-            self._again(envelope.text)
+            self._outbound.again(envelope.text)
         if pause_s is None:
             self._acknowledged(envelope.id)
             pause_s = 0.0
-        await self._gate(connection.request)
-        envelope.due_s = _now_s() + (self._patience_s + pause_s) / self._scale
+        await self._outbound.gate(connection.request)
+        envelope.due_s = _now_s() + (self._patience_s + pause_s) / self._outbound.time_scale
         await connection.send(_event(envelope))
         envelope.attempts += 1
         return True
@@ -144,9 +129,8 @@ class SocketMode:
 def socket_url(host: str) -> str:
     """Its own name if the agent called Slack by its own, else our address."""
     name = host.partition(":")[0]
-    return (
-        f"{'wss://wss-primary.slack.com' if name.endswith('slack.com') else f'ws://{host}'}/link/?ticket=t7&app_id=A7"
-    )
+    address = "wss://wss-primary.slack.com" if name.endswith("slack.com") else f"ws://{host}"
+    return f"{address}/link/?ticket=t7&app_id=A7"
 
 
 def _event(envelope: _Envelope) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import WSMsgType, web
@@ -59,6 +60,27 @@ class CountedSocket:
         """Send no more messages."""
         if self.pump is not None:
             self.pump.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """What each message of a chat service passes before it goes out over a WebSocket, of any vendor."""
+
+    time_scale: float
+    ready: asyncio.Event
+    """Set when an agent is there."""
+    hand_over: Callable[[int, str], bool]
+    """Called with a message just before it goes out; false: it is refused, and the connection ends."""
+    gate: Callable[[web.BaseRequest], Awaitable[None]]
+    """Holds a message back."""
+    again: Callable[[str], None]
+    """Called with a message that had gone out before."""
+    wrote: Callable[[web.BaseRequest, int], None]
+    """Called with each number of bytes."""
+
+    def connection(self, request: web.BaseRequest) -> CountedSocket:
+        """The WebSocket that a request asks for."""
+        return CountedSocket(request, lambda count: self.wrote(request, count))
 
 
 def _frame_size(payload: int) -> int:
