@@ -30,8 +30,9 @@ def test_a_page_that_says_the_same_again_has_said_something_new():
 
 
 def test_without_the_place_of_answers_all_that_is_new_is_the_answer():
-    """A title that holds the beginning of the message is none."""
-    assert _news(PageAgent(start=("x",)), "mk1 What is a", MESSAGE, "A small animal.") == News("A small animal.")
+    """A title that holds the beginning of the message is none, nor is a sign that the agent works."""
+    found = _news(PageAgent(start=("x",)), "mk1 What is a", MESSAGE, "Thinking …", "A small animal.")
+    assert found == News("A small animal.")
 
 
 def test_an_alert_is_an_error_and_else_what_is_new_and_no_answer():

@@ -351,3 +351,12 @@ def test_a_call_in_text_holds_its_argument(tmp_path: Path, calls: str, said: str
 def test_what_does_not_fit_an_agent_in_a_chat_is_said(tmp_path: Path, chat: str, said: str):
     """Each vendor brings its messages in its own way."""
     assert said in complaint(tmp_path, f"{HEAD}chat: {chat}\n")
+
+
+@pytest.mark.parametrize("key", ["abort: SIGINT", "answer: stdout", "error: stderr"])
+def test_what_the_user_of_a_page_sees_and_does_goes_inside_of_page(tmp_path: Path, key: str):
+    """An alert there is an error, whatever it says."""
+    page = HEAD + 'page: {start: [x, "{port}"]}\n'
+    word = key.partition(":")[0]
+    assert f"for an agent with a page, '{word}' goes inside 'page'" in complaint(tmp_path, page + key + "\n")
+    assert loaded(tmp_path, page).error_at_path

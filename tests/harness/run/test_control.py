@@ -518,6 +518,7 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         ),
         ({"faults": [{"link": "channel", "do": "give_up"}]}, SHOWN, {"page": {"start": ["x", "{port}"]}}, ""),
         ({"faults": [{"link": "channel", "do": "down"}]}, SHOWN, {}, "its user does not sit in front of a page (page)"),
+        ({"browser_clock_s": 300}, SHOWN, {}, "its user does not sit in front of a page (page)"),
         ({"turns": [{"user": "x", "loads_again": True}]}, SHOWN, {}, "its user does not sit in front of a page (page)"),
         (
             {"turns": [{"user": "x", "model": [{"text": "y"}]}, {"user": "z", "during": {"phase": "middle"}}]},
