@@ -26,7 +26,7 @@ ARGUMENTS = (
     "--disable-sync",
     "--no-first-run",
 )
-"""It asks for nothing but what the page asks for."""
+"""With these the browser makes no requests of its own."""
 INHERITED = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH")
 """What it inherits of our environment: no keys, and no proxies."""
 MISSING = (

@@ -3,8 +3,9 @@
 from wedgehog.harness.agents.base import AgentContext
 
 LONGEST_DRAFT_S = 30.0
-"""So long after the last words an older request or command keeps the turn open: the agent may have given it up, and
-not closed it. Divided by the time scale."""
+"""After this time without new words, a request or command that began before them no longer keeps the turn open: the
+agent may have given it up, and not closed it. A reply that was no answer keeps it open for the same time. Divided by
+the time scale."""
 
 
 def may_go_on(place: AgentContext, message: str, shown: str, last_s: float) -> bool:

@@ -33,7 +33,7 @@ from wedgehog.harness.sandbox.started import Started
 
 POLL_S = 0.05
 SHUTS_DOWN_S = 30.0
-"""A service that was asked to end and takes no connection any more gets so long for its end, as in Kubernetes."""
+"""A service that was told to end and no longer accepts connections has this time to end, as in Kubernetes."""
 INHERITED_S = 1.0
 """A process that inherited a killed service's connection gets at least this long to answer on it."""
 POLL_TIMEOUT_S = 2.0

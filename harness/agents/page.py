@@ -22,6 +22,7 @@ from wedgehog.harness.sandbox.owned import Tree
 
 POLL_S = 0.1
 MOST_CHARS = 1_000_000
+"""So much of a page that was opened again is kept in the history."""
 NOTHING_NEW = News()
 SILENT_S = 10.0
 """A page that shows when its agent works, and shows nothing for this time, has not taken the message; real seconds."""

@@ -9,7 +9,7 @@ from wedgehog.harness.agents.spec_part import Argv, PositiveSeconds, SpecPart
 Selector = Annotated[str, Field(min_length=1)]
 """Which elements of a page are meant: a CSS selector, or another one that Playwright knows."""
 INPUT = 'textarea, [contenteditable="true"], input[type="text"], input:not([type])'
-"""Where a message is typed on most pages."""
+"""The elements in which most pages take a message."""
 
 
 class PageAgent(SpecPart):

@@ -1,4 +1,4 @@
-"""The browser of a campaign's users: the first page starts it, because few campaigns have one, and it takes long."""
+"""The browser in which users open pages. The first page starts it: that takes long, and few campaigns need it."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def browser_of_users(mark: str) -> AsyncIterator["Callable[[], Browser]"]:
-    """Gives the browser of all users of pages, which its first window starts; on exit, end it."""
+    """Yield a function that returns the one browser; on exit, end the browser."""
     made: list[Browser] = []
 
     def browser() -> "Browser":

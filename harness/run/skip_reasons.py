@@ -186,7 +186,7 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         ),
         "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
         "the agent has a webhook, so it does not poll its chat": "chat_poll" in needs and by_webhook,
-        "the agent has a WebSocket, and another one at it is not in its way": (
+        "the agent has a WebSocket: a chat refuses no second one, as it does a second poll": (
             "one_poller" in needs and spec.chat is not None and spec.chat.has_socket
         ),
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,

@@ -32,7 +32,7 @@ class ChatStatus(ChatFault):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """Only where agents poll may another one be in the way."""
+        """Only a chat that is polled refuses a second poller."""
         return ("one_poller",) if self.code in SAID else ()
 
     def scaled(self, factor: float) -> Self:

@@ -59,7 +59,7 @@ def name_of(chat: int) -> str:
 
 
 def growing_pauses_s() -> Iterator[float]:
-    """Of a vendor that says no times and goes on for days."""
+    """The pauses of a vendor that does not publish them, and that delivers a message again for days."""
     return chain((1.0, 2.0, 4.0), repeat(8.0))
 
 
