@@ -74,6 +74,23 @@ class Thinking:
 
 
 @dataclass(frozen=True, slots=True)
+class FileAction:
+    """What a call of a file tool asks for, whatever the agent calls its tool and its parameters."""
+
+    role: str
+    """read_file, write_file, edit_file or search_files."""
+    path: str
+    """From the agent's working folder."""
+    content: str = ""
+    """What `write_file` writes."""
+    old: str = ""
+    new: str = ""
+    """What `edit_file` puts in the place of `old`."""
+    pattern: str = ""
+    """What `search_files` looks for."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call of one of the agent's tools.
 
@@ -88,6 +105,8 @@ class ToolCall:
     raw_args: str | None = None
     pace_ms: float = 0
     untraced: bool = False
+    file: FileAction | None = None
+    """None if it is no call of a file tool."""
 
 
 Item: TypeAlias = Text | Thinking | ToolCall

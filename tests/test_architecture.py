@@ -50,6 +50,7 @@ VALUES = {
         "script.position",
         "script.side_conversations",
         "script.conversations",
+        "script.file_tools",
         "script.results_in_text",
         "script.roles",
         "script.schema_values",

@@ -1,18 +1,22 @@
-"""What an image's bytes are: whether they are base64, and which format they begin like."""
+"""What an image's bytes are: whether they are base64, which format they begin like, and how large a picture is."""
 
 import re
+import struct
 from base64 import b64decode
 from typing import Final
 
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
-_HEAD: Final = 24
-"""This many characters of base64 hold the first bytes, which tell the format."""
+_HEAD: Final = 32
+"""This many characters of base64 hold the first bytes, which tell the format, and the size of a PNG."""
+_PNG_SIZE: Final = slice(16, 24)
 _BEGINS: Final = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
     b"GIF87a": "image/gif",
     b"GIF89a": "image/gif",
 }
+KNOWN_FORMATS: Final = frozenset((*_BEGINS.values(), "image/webp"))
+"""The media types whose beginnings are known."""
 
 
 def is_base64(data: str) -> bool:
@@ -30,3 +34,16 @@ def format_of(data: str) -> str | None:
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for beginning, kind in _BEGINS.items() if head.startswith(beginning)), None)
+
+
+def pixels_of(data: str) -> tuple[int, int] | None:
+    """Return width and height of a PNG in base64, None for anything else.
+
+    >>> pixels_of("iVBORw0KGgoAAAANSUhEUgAAAAEAAAACCAAAAAA=")
+    (1, 2)
+    """
+    size = b64decode(data[:_HEAD])[_PNG_SIZE]
+    if format_of(data) != "image/png" or len(size) < struct.calcsize(">II"):
+        return None
+    width, height = struct.unpack(">II", size)
+    return width, height

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.dialects import schema_mistakes
 from wedgehog.fake_llm.dialects.base import Refusal
-from wedgehog.fake_llm.dialects.images import is_base64
+from wedgehog.fake_llm.dialects.images import format_of, is_base64
 from wedgehog.fake_llm.dialects.openai_common import bad
 from wedgehog.fake_llm.request import listed, mapped
 
@@ -19,6 +19,12 @@ _NOT_ON_TOP: Final = ("oneOf", "anyOf", "allOf", "enum", "const", "not")
 _OLDER: Final = re.compile(r"gpt-(3|4)|chatgpt-|o\d")
 _EXAMPLE: Final = (
     "a base64-encoded data URL with an image MIME type (e.g. 'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=')"
+)
+
+
+_UNSUPPORTED: Final = (
+    "You uploaded an unsupported image. Please make sure your image has of one the following formats: "
+    "['png', 'jpeg', 'gif', 'webp']."
 )
 
 
@@ -143,10 +149,11 @@ def _not_strict(schema: object, path: tuple[str, ...]) -> Iterator[str]:
 
 
 def image(place: str, url: object, *, quoted: str) -> Iterator[Refusal]:
-    """Refuse an image whose URL holds no base64.
+    """Refuse an image whose URL holds no base64, or bytes of no known format.
 
     https://github.com/Alibaba-NLP/OmniSearch/issues/3 , https://github.com/anomalyco/opencode/issues/23983 and, for a
-    file, https://github.com/vercel/ai/issues/7266 ; `quoted` is how the API begins the sentence.
+    file, https://github.com/vercel/ai/issues/7266 ; of no format: https://github.com/STranslate/STranslate/issues/277 .
+    `quoted` is how the API begins the sentence.
     """
     if not isinstance(url, str) or url.startswith(("http://", "https://")):
         return
@@ -158,5 +165,7 @@ def image(place: str, url: object, *, quoted: str) -> Iterator[Refusal]:
     elif not is_base64(data):
         wrong = "an invalid base64-encoded value"
     else:
+        if format_of(data) is None:
+            yield bad(_UNSUPPORTED, place, "invalid_image_format")
         return
     yield bad(f"{quoted} '{place}'. Expected {_EXAMPLE}, but got {wrong}.", place, "invalid_value")

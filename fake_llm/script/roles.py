@@ -99,7 +99,7 @@ def _find(tools: Sequence[ToolSpec], called: re.Pattern[str], parameters: Sequen
             continue
         properties = (tool.schema or {}).get("properties") or {}
         for parameter in parameters:
-            kinds = _kinds(properties.get(parameter))
+            kinds = kinds_of(properties.get(parameter))
             if kinds & {"string", "array"}:
                 return OneValueTool(tool.name, parameter, "string" not in kinds, tool.schema or {})
     return None
@@ -107,18 +107,20 @@ def _find(tools: Sequence[ToolSpec], called: re.Pattern[str], parameters: Sequen
 
 def value_for(schema: Mapping[str, Any], parameter: str, text: str) -> dict[str, Any] | None:
     """Arguments with this text, or a list of it; None if the parameter takes neither."""
-    kinds = _kinds((schema.get("properties") or {}).get(parameter))
+    kinds = kinds_of((schema.get("properties") or {}).get(parameter))
     if not kinds & {"string", "array"}:
         return None
     return _filled(schema, parameter, text if "string" in kinds else [text])
 
 
 def _filled(schema: Mapping[str, Any] | None, parameter: str, value: object) -> dict[str, Any]:
-    """Arguments with this value; other required parameters are filled by their schema."""
-    properties = (schema or {}).get("properties", {})
-    required = (schema or {}).get("required", ())
-    root = schema or {}
-    return {parameter: value, **{name: fill(properties.get(name, {}), root) for name in required if name != parameter}}
+    return filled(schema or {}, {parameter: value})
+
+
+def filled(schema: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments with these values; other required parameters are filled by their schema."""
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    return {**given, **{name: fill(properties.get(name, {}), schema) for name in required if name not in given}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ class SubagentTool:
         """The arguments that say whether the subagent works in the background; empty if the model has no choice."""
         properties = self.schema.get("properties", {})
         flags = dict.fromkeys(_BACKGROUND_PARAMETERS, background) | dict.fromkeys(_WAIT_PARAMETERS, not background)
-        chosen: dict[str, Any] = {it: value for it, value in flags.items() if "boolean" in _kinds(properties.get(it))}
+        chosen: dict[str, Any] = {it: value for it, value in flags.items() if "boolean" in kinds_of(properties.get(it))}
         for name, schema in properties.items():
             modes = schema.get("enum", ()) if isinstance(schema, Mapping) else ()
             beside = [it for it in modes if isinstance(it, str) and _BACKGROUND_MODE.search(it)]
@@ -183,7 +185,7 @@ def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
     """The first advertised tool that gives a text to a subagent, or None."""
     for tool in tools:
         properties = (tool.schema or {}).get("properties") or {}
-        parameter = next((it for it in _PROMPT_PARAMETERS if "string" in _kinds(properties.get(it))), None)
+        parameter = next((it for it in _PROMPT_PARAMETERS if "string" in kinds_of(properties.get(it))), None)
         if parameter and names_subagent(tool.name):
             never_waits = _SPAWNS.search(tool.name) is not None and any(names_wait(it.name) for it in tools)
             return SubagentTool(tool.name, parameter, tool.schema or {}, tool.description, never_waits)
@@ -218,10 +220,10 @@ def _words(name: str) -> str:
     return "".join(filter(str.isalnum, name))
 
 
-def _kinds(schema: Any) -> set[str]:
+def kinds_of(schema: Any) -> set[str]:
     """The types that a schema allows, unions included."""
     if not isinstance(schema, Mapping):
         return set()
     kind = schema.get("type", ())
     named = {kind} if isinstance(kind, str) else set(kind)
-    return named.union(*(_kinds(one) for key in ("anyOf", "oneOf") for one in schema.get(key) or ()))
+    return named.union(*(kinds_of(one) for key in ("anyOf", "oneOf") for one in schema.get(key) or ()))

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation, ToolSpec
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.call_tokens import note, prompt_mark
 from wedgehog.fake_llm.script.calls_in_text import CallsInText, in_quotes
+from wedgehog.fake_llm.script.file_tools import FILE_ROLES, file_action, find_file_tool
 from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.roles import (
     ASK_USER,
@@ -180,6 +182,9 @@ class TurnScript:
     ) -> ToolCall:
         token = self.positions.token_at(place, count)
         name, args, tools = item.name, expand_all(item.args, values), self.tools(conversation)
+        if (action := file_action(name, args)) and (tool_for_it := find_file_tool(tools, name)):
+            name, args = tool_for_it.name, tool_for_it.arguments(action, str(Path(values.get("cwd", ""), action.path)))
+            return replace(item, name=name, args=args, id=f"{token}a{place.attempt}", file=action)
         if item.name == SHELL:
             tool = find_shell(tools)
             if tool is None:
@@ -235,6 +240,8 @@ def offers(tools: Sequence[ToolSpec], reply: Reply, conversation: Conversation) 
     def found(name: str) -> object:
         if name == SUBAGENT_RESULT:
             return asks_for_result(conversation, tools)
+        if name in FILE_ROLES:
+            return find_file_tool(tools, name)
         return find_shell(tools) if name == SHELL else find_named(tools, name)
 
     return all(found(item.name) is not None for item in reply.items if isinstance(item, ToolCall))

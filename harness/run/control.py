@@ -54,6 +54,8 @@ class ControlFacts:
     """Whether such a subagent can work beside the conversation."""
     fetches: bool = False
     """Whether one of them reads a page of the web."""
+    file_tools: frozenset[str] = frozenset()
+    """Which of read_file, write_file, edit_file and search_files they offer."""
     questions: bool = False
     """Whether one of them asks the user something."""
     streams: bool = False

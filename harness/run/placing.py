@@ -8,13 +8,14 @@ from typing import Protocol
 
 from wedgehog.fake_llm import observer as fact
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.reply import Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import FileAction, Reply, Text, ToolCall
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.results_in_text import COMMAND_BEGINS
 from wedgehog.fake_llm.script.roles import names_question
 from wedgehog.fake_llm.script.turns import spoken, text_of
 from wedgehog.fake_llm.usage import carries_all, is_object, output_tokens
 from wedgehog.harness.record.events.call import ToolCallOffered
+from wedgehog.harness.record.events.files import FileCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,13 @@ def _offered(call: ToolCall, token: str, name: str, *, whole: bool, arrived: boo
         misfits=arrived and call.raw_args is not None and is_object(call.raw_args),
         asks_user=names_question(call.name),
         traced=traced,
+        file=None if call.file is None else _file_call(call.file),
         digest="" if traced else hashlib.sha256(f"{call.name} {written}".encode()).hexdigest()[:8],
     )
+
+
+def _file_call(action: FileAction) -> FileCall:
+    return FileCall(action.role, action.path, action.content, action.old, action.new)
 
 
 class Placing(Protocol):

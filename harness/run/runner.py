@@ -33,6 +33,7 @@ from wedgehog.harness.run.deadline import Deadline
 from wedgehog.harness.run.diagnostics import Diagnostics, SimDiagnostics
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.messages import RunMessages, RunTokens
+from wedgehog.harness.run.project_folder import ProjectFolder
 from wedgehog.harness.run.recorder import Recorder
 from wedgehog.harness.run.run_parts import RunParts
 from wedgehog.harness.run.run_services import CANARY, WEB, Links, RunServices
@@ -127,6 +128,7 @@ class _Run:
         self.positions = positions_of(job, tokens.salt)
         self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
         self.files = self._session_files()
+        self.project = ProjectFolder(scenario, lambda: self.place, history)
         self.injector = Injector(
             links.plan,
             links,
@@ -140,7 +142,7 @@ class _Run:
         self.services = RunServices(
             scenario, job.agent, links, self.injector, history, self.positions, clock, scale, folder, job.mark, log
         )
-        self.urls = {"web_url": ""}
+        self.urls = {"web_url": "", "cwd": ""}
         trace = folder / "cwd" / beacon.FILE_NAME
         self.beacons = beacon.BeaconFile(trace, self._beacon_seen, one_line=bool(job.agent.calls_in_text))
         script = script_of(
@@ -195,7 +197,7 @@ class _Run:
             try:
                 self.place = self._agent_context()
                 self.places = contexts(self.job.agent, self.place, self.job.scenario.sessions)
-                self.urls["web_url"] = self.place.web_url or ""
+                self.urls |= {"web_url": self.place.web_url or "", "cwd": str(self.place.cwd)}
                 async with self._background(), self._agent() as session:
                     await self._all_turns(session, lag)
             finally:
@@ -282,6 +284,7 @@ class _Run:
     async def _agent(self) -> AsyncIterator[Session]:
         """The open agent, between a planted session and the session that it leaves."""
         self.files.plant(0, self.job.scenario.session)
+        self.project.write(0)
         spec = self.job.agent
         scenario = self.job.scenario
         at_once, struck = scenario.sessions_at_once, "processes" in scenario.needs
@@ -311,7 +314,7 @@ class _Run:
             watch=IN_VIRTUAL_TIME if self.simulated else AfterStop(),
             hang_up_s=HANG_UP_ARRIVES_S,
         )
-        turns = Turns(self.messages, player, self.files, self.job.agent)
+        turns = Turns(self.messages, player, self.files, self.project, self.job.agent)
         await (turns.play() if self.job.control else turns.play_control(self.replies, self.turns))
 
     @contextlib.asynccontextmanager

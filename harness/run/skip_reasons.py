@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from wedgehog.fake_llm.other_form import FORMS
 from wedgehog.fake_llm.script.calls_in_text import CallsInText
+from wedgehog.fake_llm.script.file_tools import FILE_ROLES
 from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
@@ -37,6 +38,8 @@ def _has(control: ControlFacts, name: str) -> bool:
         return control.fetches
     if name == ASK_USER:
         return control.questions
+    if name in FILE_ROLES:
+        return name in control.file_tools
     return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
 
 
@@ -190,6 +193,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
             "one_poller" in needs and spec.chat is not None and spec.chat.has_socket
         ),
         "Wedgehog did not start the service, so it does not end it (http: base)": "processes" in needs and runs_already,
+        "Wedgehog did not start the service, so it does not know its files (http: base)": (
+            runs_already and bool(scenario.files_named)
+        ),
         "the agent has no worker: no program below its own process that it reads from asks the model twice": (
             "worker" in needs and not control.worker
         ),

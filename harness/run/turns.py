@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
+from wedgehog.fake_llm.script.file_tools import offered_roles
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.openings import QuotedMessage, asides, frames, root_of, schema_mark
 from wedgehog.fake_llm.script.results_in_text import ResultFrame
@@ -19,6 +20,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.control import CONTROL_TOOL, HELLO, ControlFacts, read_control
 from wedgehog.harness.run.messages import RunMessages, UserMessage
+from wedgehog.harness.run.project_folder import ProjectFolder
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.session_files import SessionFiles
 from wedgehog.harness.run.turn import TurnPlayer
@@ -31,6 +33,7 @@ class Turns:
     messages: RunMessages
     player: TurnPlayer
     files: SessionFiles
+    project: ProjectFolder
     spec: AgentSpec
     starts_told: int = 0
 
@@ -64,6 +67,7 @@ class Turns:
             return
         await self._pause(number, turn.pause_s / self.messages.time_scale)
         self.files.plant(number, turn.append)
+        self.project.write(number)
         message = self.messages.message(number)
         await self._play(message, self.messages.during(number))
 
@@ -90,6 +94,7 @@ class Turns:
 
     async def _play(self, message: UserMessage, during: Mapping[int, UserMessage] | None = None) -> None:
         await self.player.of(message.session).play(message, during)
+        self.project.look(message.number)
         self._tell_starts()
 
     def _tell_starts(self) -> None:
@@ -133,6 +138,7 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     fetches, questions = find_fetch(tools) is not None, find_question(tools) is not None
     in_background = subagents is not None and subagents.offers_background
     facts = replace(facts, schemas=schemas, shape=shape, fetches=fetches, questions=questions)
+    facts = replace(facts, file_tools=offered_roles(tools))
     facts = replace(facts, delegates=subagents is not None, delegates_in_background=in_background)
     return replace(facts, tools=frozenset(schemas), frame=_frame_of_results(replies))
 

@@ -3,6 +3,7 @@
 from pydantic import model_validator
 
 from wedgehog.fake_llm.reply import CUT_STOPS, Text, ToolCall
+from wedgehog.fake_llm.script.file_tools import SEARCH_FILES, file_action
 from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS, SUBAGENT_TOOL
 from wedgehog.fake_llm.usage import is_object
 from wedgehog.harness.faults.base import Need
@@ -35,6 +36,16 @@ class Scenario(ScenarioKeys):
         replies = [reply for turn in self.turns for reply in turn.replies]
         replies += [reply for it in self.conversations for reply in it.replies()]
         return frozenset(item.name for reply in replies for item in reply.items if isinstance(item, ToolCall))
+
+    @property
+    def files_named(self) -> tuple[str, ...]:
+        """The files of the project that it writes, or that the model's calls name, in the order in which they come."""
+        named = [*self.files]
+        for turn in self.turns:
+            calls = (item for reply in turn.replies for item in reply.items if isinstance(item, ToolCall))
+            actions = (file_action(call.name, call.args) for call in calls)
+            named += [*turn.files, *(it.path for it in actions if it and it.role != SEARCH_FILES)]
+        return tuple(dict.fromkeys(named))
 
     @property
     def _subagents(self) -> tuple[ToolCall, ...]:

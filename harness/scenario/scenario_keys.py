@@ -12,6 +12,7 @@ from wedgehog.harness.scenario.expect import Expect, by_agent
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
 from wedgehog.harness.scenario.mistake import BadValueError
+from wedgehog.harness.scenario.project_file import ProjectFiles
 from wedgehog.harness.scenario.turn_config import Beside, TurnConfig
 
 
@@ -65,6 +66,8 @@ class ScenarioKeys(ConfigModel):
     """The tools of our tool host."""
     store: HostStore | None = None
     """Our database."""
+    files: ProjectFiles = {}
+    """The files of the project in which the agent works, before the first turn."""
     conversations: list[ConversationConfig] = []
     """Scripted conversations beside the main one: subagents, planners, judges."""
     session: Beside | None = None

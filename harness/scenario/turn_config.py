@@ -11,6 +11,7 @@ from wedgehog.harness.faults.process_fault import Speak
 from wedgehog.harness.record.events.turn import MAIN_SESSION, ChosenModel, Permission
 from wedgehog.harness.scenario.fault_config import AGENT, TriggerConfig
 from wedgehog.harness.scenario.mistake import BadValueError
+from wedgehog.harness.scenario.project_file import ProjectFiles
 
 
 class WakeUp(ConfigModel):
@@ -54,6 +55,8 @@ class TurnConfig(ConfigModel):
     """The user chooses this one of the spec's `models` before the message; by default the choice stays."""
     loads_again: bool = False
     """The user loads the agent's page again before the message."""
+    files: ProjectFiles = {}
+    """The user writes these files of the project before the message."""
     model: list[ReplyConfig] = []
 
     @model_validator(mode="after")
@@ -66,6 +69,8 @@ class TurnConfig(ConfigModel):
             raise BadValueError("a message during a turn comes at the moment of `during`", "pause_s")
         if self.again_s is not None:
             raise BadValueError("a message during a turn is delivered once", "again_s")
+        if self.files:
+            raise BadValueError("the user writes no file in the middle of a turn", "files")
         if self.append is not None:
             raise BadValueError("a session can't be appended to in the middle of a turn", "append")
         if self.during.phase in ("connect", "request"):

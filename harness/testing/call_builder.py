@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Self
 
 from wedgehog.fake_llm.script.roles import names_question
@@ -17,6 +18,7 @@ from wedgehog.harness.record.events.call import (
     ToolResult,
 )
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.files import FileCall
 from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
 
@@ -177,8 +179,12 @@ class CallBuilder:
         misfits: bool = False,
         digest: str = "",
         first_byte_s: float | None = None,
+        files: Sequence[FileCall] = (),
     ) -> tuple[str, ...]:
-        """A reply is generated and delivered; `tools`: whether each call of `name` is whole. Returns their tokens."""
+        """A reply is generated and delivered; `tools`: whether each call of `name` is whole. Returns their tokens.
+
+        `files`: what the first of these calls ask of files.
+        """
         turn, step = self._calls[call]
         offered = tuple(f"{turn}.{step}.{n}" for n in range(1, len(tools) + 1))
         got = delivered if delivered is not None else tokens
@@ -210,8 +216,9 @@ class CallBuilder:
                         traced=traced,
                         asks_user=names_question(name),
                         digest=digest,
+                        file=file,
                     )
-                    for token, whole in zip(offered, tools, strict=True)
+                    for token, whole, file in zip_longest(offered, tools, files)
                 ),
             )
         )

@@ -8,9 +8,11 @@
 """
 
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 from wedgehog.harness.record.events.call import ToolResult
+from wedgehog.harness.record.events.files import MOST_TEXT_BYTES, FileSeen, FilesSeen
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, RunStarted
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
@@ -195,6 +197,12 @@ class HistoryBuilder(CallBuilder):
         """A command has ended."""
         self.add(BeaconSeen(token=token, phase="done", exit_code=exit_code))
 
+    def finds(self, *, by_user: Sequence[str] = (), **texts: str | bytes | None) -> "HistoryBuilder":
+        """What stands now in the files of these names (`.txt` is added); None: the file is not there."""
+        files = tuple(_file(f"{name}.txt", text) for name, text in texts.items())
+        self.add(FilesSeen(turn=self._given.turn, files=files, by_user=tuple(by_user)))
+        return self
+
     def runs(self, token: str, for_s: float = 0.1, *, is_error: bool = False) -> ToolResult:
         """A command runs; returns its result."""
         self.starts(token)
@@ -202,6 +210,14 @@ class HistoryBuilder(CallBuilder):
         if not is_error:
             self.done(token)
         return result(token, is_error=is_error)
+
+
+def _file(name: str, text: str | bytes | None) -> FileSeen:
+    if text is None:
+        return FileSeen(name, "missing")
+    data = text.encode() if isinstance(text, str) else text
+    shown = data.decode(errors="backslashreplace") if len(data) <= MOST_TEXT_BYTES else None
+    return FileSeen(name, "file", len(data), sha256(data).hexdigest(), shown)
 
 
 def result(

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from tests.properties.valid_runs import BoundValue, Draw, Violation, begin, recovery, some_turns
+from tests.properties.violating_files import FILES
 from tests.properties.violating_sessions import SESSIONS
 from tests.properties.violating_strict import STRICT
 from tests.properties.violating_tools import TOOLS
 from tests.properties.violating_turns import CALLS_AND_TURNS
 from wedgehog.harness.record.history import History
 
-BREAKS: Mapping[str, tuple[Violation, ...]] = {**CALLS_AND_TURNS, **TOOLS, **STRICT, **SESSIONS}
+BREAKS: Mapping[str, tuple[Violation, ...]] = {**CALLS_AND_TURNS, **TOOLS, **FILES, **STRICT, **SESSIONS}
 """The ways to violate each invariant."""
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.dialects import schema_mistakes
 from wedgehog.fake_llm.dialects.base import Refusal, bad
-from wedgehog.fake_llm.dialects.images import format_of, is_base64
+from wedgehog.fake_llm.dialects.images import format_of, is_base64, pixels_of
 from wedgehog.fake_llm.request import listed, mapped
 
 _NAME: Final = re.compile(r"^[a-zA-Z0-9_-]{1,128}$")
@@ -15,6 +15,7 @@ _LONGEST_NAME: Final = 128
 _UNIONS: Final = ("oneOf", "allOf", "anyOf")
 _FORMATS: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _LARGEST_IMAGE: Final = 5 * 2**20
+_MOST_PIXELS: Final = 8000
 
 
 def refusals(document: dict[str, Any]) -> Iterator[Refusal]:
@@ -99,7 +100,9 @@ def _image(place: str, source: dict[str, Any]) -> Iterator[Refusal]:
     https://github.com/anthropics/claude-code/issues/12750 ; no base64:
     https://github.com/anthropics/anthropic-sdk-typescript/issues/603 ; too large:
     https://github.com/anthropics/claude-code/issues/19631 ; another format than its type says:
-    https://github.com/anthropics/claude-code/issues/13131 .
+    https://github.com/anthropics/claude-code/issues/13131 ; of no format, as a page of HTML with the name of a picture:
+    https://github.com/anthropics/claude-code/issues/53228 ; too wide or too high:
+    https://github.com/NousResearch/hermes-agent/issues/37677 .
     """
     data, kind = source.get("data"), source.get("media_type")
     if source.get("type") != "base64" or not isinstance(data, str):
@@ -116,3 +119,8 @@ def _image(place: str, source: dict[str, Any]) -> Iterator[Refusal]:
         yield bad(f"{place}: image exceeds 5 MB maximum: {len(data)} bytes > {_LARGEST_IMAGE} bytes")
     if kind is not None and format_of(data) not in (None, kind):
         yield bad(f"{place}.data: Image does not match the provided media type {kind}")
+    if format_of(data) is None:
+        yield bad("Could not process image")
+    if max(pixels_of(data) or (0, 0)) > _MOST_PIXELS:
+        limit = f"{_MOST_PIXELS} pixels"
+        yield bad(f"{place}.data: At least one of the image dimensions exceed max allowed size: {limit}")

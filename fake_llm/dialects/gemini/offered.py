@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wedgehog.fake_llm.dialects.base import Refusal, bad
+from wedgehog.fake_llm.dialects.images import KNOWN_FORMATS, format_of
 from wedgehog.fake_llm.request import listed, mapped
 
 _FIELDS: Final = frozenset(
@@ -98,11 +99,14 @@ def _missing(place: str, given: object) -> Iterator[str]:
 
 
 def image(place: str, kind: object, data: object) -> Iterator[Refusal]:
-    """Refuse an image that is no base64, or has an unknown type.
+    """Refuse an image that is no base64, has an unknown type, or bytes of no known format.
 
-    https://github.com/bobrware/bobrchat/issues/135 and https://github.com/ogkalu2/comic-translate/pull/399 .
+    https://github.com/bobrware/bobrchat/issues/135 , https://github.com/ogkalu2/comic-translate/pull/399 and
+    https://github.com/google-gemini/gemini-cli/issues/5882 .
     """
     if isinstance(data, str) and not _BASE64.fullmatch(data):
         yield bad(f"Invalid value at '{place}.inline_data.data' (TYPE_BYTES), Base64 decoding failed for \"{data}\"")
     if isinstance(kind, str) and kind.startswith("image/") and kind not in _FORMATS:
         yield bad(f"Unsupported MIME type: {kind}")
+    elif kind in KNOWN_FORMATS and isinstance(data, str) and format_of(data) is None:
+        yield bad("Provided image is not valid.")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.files import FileCall
 
 ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
 CUT_STOPS: Final = ("max_tokens", "filter")
@@ -147,6 +148,8 @@ class ToolCallOffered:
     """Its command writes a line to our file when it starts, and one when it is done."""
     asks_user: bool = False
     """The tool's name says that it asks the user something."""
+    file: FileCall | None = None
+    """What it asks of a file; None if it is no call of a file tool."""
     digest: str = ""
     """Equal calls have an equal one; empty for one that is traced, since its command is never the same."""
 

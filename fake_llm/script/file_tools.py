@@ -1,0 +1,173 @@
+"""File tools by role: a scenario's `read_file` is an agent's Read, its `edit_file` a str_replace or a patch."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wedgehog.fake_llm.conversation import ToolSpec
+from wedgehog.fake_llm.reply import FileAction
+from wedgehog.fake_llm.script.roles import filled, kinds_of
+
+READ_FILE: Final = "read_file"
+WRITE_FILE: Final = "write_file"
+EDIT_FILE: Final = "edit_file"
+SEARCH_FILES: Final = "search_files"
+FILE_ROLES: Final[Mapping[str, frozenset[str]]] = {
+    READ_FILE: frozenset(("path",)),
+    WRITE_FILE: frozenset(("path", "content")),
+    EDIT_FILE: frozenset(("path", "old", "new")),
+    SEARCH_FILES: frozenset(("path", "pattern")),
+}
+"""The arguments of each role in a scenario."""
+_PATHS = ("path", "file_path", "filepath", "filename", "file_name", "file", "absolute_path", "target_file", "paths")
+_CONTENTS = ("content", "contents", "file_text", "text", "file_content", "data", "body")
+_OLD = ("old_string", "old_str", "old_text", "oldstring", "oldstr", "oldtext", "search", "old", "find", "before")
+_NEW = ("new_string", "new_str", "new_text", "newstring", "newstr", "newtext", "replace", "new", "replacement", "after")
+_PATCHES = ("patch", "patch_text", "patchtext", "input", "diff")
+_READS = re.compile(r"(^|[_.])(read|view|open|cat|get|load)$|read_?file|(view|open|load|get)_?file|file_?read", re.I)
+_WRITES = re.compile(r"(^|[_.])(write|create|save)$|(write|create|save)_?(to_?)?(the_?)?file|file_?writ", re.I)
+_PATTERNS = ("pattern", "regex", "query", "search_pattern", "search_term", "search")
+_FOLDERS = (*_PATHS, "directory", "dir", "dir_path", "folder", "search_path", "target_directory", "root", "cwd")
+_SEARCHES = re.compile(
+    r"(^|[_.])grep|rip_?grep|search_?(in_?)?(the_?)?(files?|code|text|contents?|dir)|find_?in_?files|file_?search", re.I
+)
+_APPLIES_PATCH = re.compile(r"apply_?(patch|diff)", re.I)
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    READ_FILE: ("view", "read", "open"),
+    WRITE_FILE: ("create", "write", "overwrite"),
+    EDIT_FILE: ("str_replace", "replace", "edit"),
+}
+"""What one tool for all of it is told to do, as in `command: str_replace`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTool:
+    """An agent's tool for files: its name, and how it is called."""
+
+    name: str
+    arguments: Callable[[FileAction, str], dict[str, Any]]
+    """(action, absolute path) -> arguments."""
+
+
+def file_action(name: str, args: Mapping[str, Any]) -> FileAction | None:
+    """What a scenario's call does with a file; None if it is no call of a file tool.
+
+    >>> file_action("read_file", {"path": "notes.txt"}).path
+    'notes.txt'
+    """
+    if name not in FILE_ROLES or set(args) != FILE_ROLES[name] or not all(isinstance(it, str) for it in args.values()):
+        return None
+    return FileAction(name, **args)
+
+
+def find_file_tool(tools: Sequence[ToolSpec], role: str) -> FileTool | None:
+    """The first advertised tool that reads, writes or edits a file, or None.
+
+    >>> tool = ToolSpec("Edit", schema={"properties": dict.fromkeys(
+    ...     ("file_path", "old_string", "new_string"), {"type": "string"})})
+    >>> find_file_tool([tool], "edit_file").arguments(FileAction("edit_file", "a.txt", old="a", new="b"), "/w/a.txt")
+    {'file_path': '/w/a.txt', 'old_string': 'a', 'new_string': 'b'}
+    """
+    return next((found for tool in tools for found in _as_file_tool(tool, role)), None)
+
+
+def offered_roles(tools: Sequence[ToolSpec]) -> frozenset[str]:
+    """The roles for files that one of these tools can play."""
+    return frozenset(role for role in FILE_ROLES if find_file_tool(tools, role) is not None)
+
+
+def _as_file_tool(tool: ToolSpec, role: str) -> Iterator[FileTool]:
+    schema = tool.schema or {}
+    properties = schema.get("properties") or {}
+    path = _named(properties, _PATHS)
+    chooser = _chooser(properties, role)
+    content, old, new = (_named(properties, names) for names in (_CONTENTS, _OLD, _NEW))
+    patch, pattern = _named(properties, _PATCHES), _named(properties, _PATTERNS)
+    if role == READ_FILE and path and (chooser or (_READS.search(tool.name) and not (content or old))):
+        yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, **chooser}))
+    elif role == WRITE_FILE and path and content and (chooser or (_WRITES.search(tool.name) and not old)):
+        yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, content: it.content, **chooser}))
+    elif role == EDIT_FILE and path and old and new:
+        yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, old: it.old, new: it.new, **chooser}))
+    elif role == EDIT_FILE and (listed := _list_of_edits(properties)):
+        if path or listed.path:
+            yield FileTool(tool.name, lambda it, where: listed.arguments(schema, path, it, where))
+    elif role == SEARCH_FILES and pattern and _SEARCHES.search(tool.name):
+        folder = _named(properties, _FOLDERS)
+        yield FileTool(
+            tool.name, lambda it, where: _given(schema, {pattern: it.pattern} | ({folder: where} if folder else {}))
+        )
+    elif role in (WRITE_FILE, EDIT_FILE) and patch and not path and _APPLIES_PATCH.search(tool.name):
+        yield FileTool(tool.name, lambda it, where: _given(schema, {patch: patch_of(it)}))
+
+
+def _given(schema: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
+    """Arguments with these texts, each in a list where the tool takes only lists; other required ones are filled."""
+    properties = schema.get("properties") or {}
+    fitting = {name: text if "string" in kinds_of(properties[name]) else [text] for name, text in given.items()}
+    return filled(schema, fitting)
+
+
+@dataclass(frozen=True, slots=True)
+class _ListOfEdits:
+    """The parameter that takes a list of edits, and the names within one; `path` is empty if it stands beside."""
+
+    name: str
+    old: str
+    new: str
+    path: str
+
+    def arguments(self, schema: Mapping[str, Any], path: str, action: FileAction, where: str) -> dict[str, Any]:
+        one = {self.old: action.old, self.new: action.new} | ({self.path: where} if self.path else {})
+        items = schema["properties"][self.name]["items"]
+        return filled(schema, {**({path: where} if path else {}), self.name: [filled(items, one)]})
+
+
+def _named(properties: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The first of the tool's parameters that has one of these names, in any style, and takes a text or a list."""
+    for wanted in names:
+        for name, schema in properties.items():
+            same = name.lower().replace("_", "") == wanted.replace("_", "")
+            if same and ("string" in kinds_of(schema) or (wanted == "paths" and kinds_of(schema) == {"array"})):
+                return name
+    return ""
+
+
+def _chooser(properties: Mapping[str, Any], role: str) -> dict[str, str]:
+    """The argument by which one tool for all file work is told what to do: `{command: view}`."""
+    for name, schema in properties.items():
+        choices = schema.get("enum", ()) if isinstance(schema, Mapping) else ()
+        every = {it for words in _CHOICES.values() for it in words}
+        if len(every.intersection(it for it in choices if isinstance(it, str))) > 1:
+            word = next((it for it in _CHOICES.get(role, ()) if it in choices), "")
+            return {name: word} if word else {}
+    return {}
+
+
+def _list_of_edits(properties: Mapping[str, Any]) -> _ListOfEdits | None:
+    for name, schema in properties.items():
+        items = schema.get("items") if isinstance(schema, Mapping) else None
+        inside = items.get("properties") if isinstance(items, Mapping) else None
+        if inside and (old := _named(inside, _OLD)) and (new := _named(inside, _NEW)):
+            return _ListOfEdits(name, old, new, _named(inside, _PATHS))
+    return None
+
+
+def patch_of(action: FileAction) -> str:
+    r"""The action as a patch in the form that Codex and others take; the path is relative to the working folder.
+
+    >>> print(patch_of(FileAction("edit_file", "a.txt", old="one\n", new="two\n")))
+    *** Begin Patch
+    *** Update File: a.txt
+    @@
+    -one
+    +two
+    *** End Patch
+    """
+    if action.role == WRITE_FILE:
+        body = [f"*** Add File: {action.path}", *(f"+{line}" for line in action.content.splitlines())]
+    else:
+        removed = [f"-{line}" for line in action.old.splitlines()]
+        body = [f"*** Update File: {action.path}", "@@", *removed, *(f"+{line}" for line in action.new.splitlines())]
+    return "\n".join(["*** Begin Patch", *body, "*** End Patch"])

@@ -1,0 +1,50 @@
+"""A call of a file tool that fits its file works."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.file_result_true import has_effect
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import name_of_call
+from wedgehog.harness.record.file_versions import FileChange, applied, file_changes
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import ToolUse
+
+
+@invariant("file_calls_work", level="strict")
+def file_calls_work(history: History) -> Iterator[Verdict]:
+    """A call whose old text stands once in its file, or that writes a file anew, changes the file.
+
+    Judged as [`file_result_true`](#file_result_true) is, for calls whose result reached the model. Calls that write are
+    judged only if another one of the run replaced a file: some agents allow that only by edits. An agent that refuses a
+    sound edit makes its model try it again and again, or write the whole file anew.
+
+    Fix: Look for the old text in the lines as the model has read them, whatever their ends are. Take an empty text for
+    a text. Refuse an edit of a file that has changed only if the old text is not in it any more.
+    """
+    changes = [(change, use) for change in file_changes(history) for use in change.uses if use.results]
+    worked = {_role(use) for change, use in changes if has_effect(change, use) and change.before.kind == "file"}
+    for change, use in changes:
+        if _role(use) not in worked or not _fits(change, use):
+            continue
+        if has_effect(change, use) or change.now.text is None:
+            yield passed(because=f"{name_of_call(use)} worked")
+        elif change.now.kind == "file":
+            yield fail(f"{name_of_call(use)} fits {change.now.path}, and did not work", (use.reply, change.seen))
+
+
+def _role(use: ToolUse) -> str:
+    return use.offered.file.role if use.offered.file is not None else ""
+
+
+def _fits(change: FileChange, use: ToolUse) -> bool:
+    """Whether there is one place for it, whichever of the other calls worked."""
+    action = use.offered.file
+    if action is None or change.before.kind != "file" or change.before.text is None:
+        return False
+    others = change.versions(without=use)
+    return all(applied(action, text) and (not action.old or _once(action.old, text)) for text in others)
+
+
+def _once(old: str, text: str) -> bool:
+    return text.replace("\r\n", "\n").count(old.replace("\r\n", "\n")) == 1

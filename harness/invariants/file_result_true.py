@@ -1,0 +1,57 @@
+"""What a file tool tells the model is true."""
+
+from collections.abc import Iterator
+
+from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import name_of_call
+from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.record.file_versions import FileChange, file_changes, loosely
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.views import ToolUse
+
+
+@invariant("file_result_true")
+def file_result_true(history: History) -> Iterator[Verdict]:
+    """A call that did not change its file gets a result that says so.
+
+    A model that reads of a success tells its user that the work is done. Judged for calls that write or edit a file,
+    as for [`files_kept`](#files_kept), if another such call of the run changed its file: some agents keep changes apart
+    until their user takes them. A result with a mark of an error, or with any word that may tell of a failure, is
+    enough.
+
+    Fix: Send the model an error if the old text is not in the file, or if the write failed.
+    """
+    changes = [(change, use) for change in file_changes(history) for use in change.uses]
+    if not any(has_effect(change, use) for change, use in changes):
+        return
+    for change, use in changes:
+        told = _result(use)
+        if told is None or _may_tell(told[1]):
+            continue
+        if has_effect(change, use) or change.now.text is None:
+            yield passed(because=f"{name_of_call(use)} says that it worked, and it did")
+        else:
+            says = f"{name_of_call(use)} did not change {change.now.path}, and nothing in its result says so"
+            yield fail(f"{says} ({told[1].chars} characters)", (use.reply, change.seen, told[0]))
+
+
+def has_effect(change: FileChange, use: ToolUse) -> bool:
+    """Whether the file holds what some of the calls make of it, this one among them."""
+    now = loosely(change.now.text or "")
+    return change.now.kind == "file" and now in map(loosely, change.versions(with_use=use))
+
+
+def _result(use: ToolUse) -> tuple[RequestArrived, ToolResult] | None:
+    """The first request of the turn with its result."""
+    for request in use.results:
+        for result in request.results:
+            if result.token == use.token and request.turn == use.turn:
+                return request, result
+    return None
+
+
+def _may_tell(result: ToolResult) -> bool:
+    """Whether it says, or may say, that the call failed; one whose signs were not recorded may."""
+    known = result.signs is not None and not result.in_text
+    return not known or result.is_error or not {"failed", "foreign"}.isdisjoint(result.signs or ())

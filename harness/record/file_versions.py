@@ -1,0 +1,109 @@
+"""What a file may hold after calls of file tools: what stood in it, changed by some of the calls, in their order."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from wedgehog.harness.record.events.files import FileCall, FileSeen, FilesSeen
+from wedgehog.harness.record.history import History
+from wedgehog.harness.record.views import ToolUse
+
+BYTE_ORDER_MARK = "\ufeff"
+MOST_CALLS = 8
+"""With more calls on one file there would be too many versions."""
+_BYTE = re.compile(r"\\x([0-9a-f]{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file between two looks at it, and the calls of its turn that were to change it."""
+
+    turn: int
+    before: FileSeen
+    now: FileSeen
+    seen: FilesSeen
+    uses: Sequence[ToolUse]
+    halves: Sequence[ToolUse] = ()
+    """Such calls of which only a part arrived."""
+
+    def versions(self, *, with_use: ToolUse | None = None, without: ToolUse | None = None) -> frozenset[str]:
+        """The texts that it may hold now: all, or those in which one of the calls has its effect, or has none."""
+        found = {(self.before.text or "", False)}
+        for use in self.uses:
+            if use.offered.file is not None and use is not without:
+                mine = with_use is not None and use.token == with_use.token
+                found |= {(after, has or mine) for text, has in found for after in applied(use.offered.file, text)}
+        return frozenset(text for text, has in found if has or with_use is None)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it holds something else than before."""
+        return (self.before.kind, self.before.sha256) != (self.now.kind, self.now.sha256)
+
+
+def applied(action: FileCall, text: str) -> frozenset[str]:
+    r"""The texts that a call can make of a text; none if an edit does not fit.
+
+    In a file with the line ends of Windows, the model's lines may get these or not; the other lines keep theirs. A
+    file that is written anew may keep its byte order mark, and its kind of line ends.
+
+    >>> sorted(applied(FileCall("edit_file", "a.txt", old="a", new="b"), "a a"))
+    ['b a', 'b b']
+    >>> sorted(applied(FileCall("edit_file", "a.txt", old="a", new="b\nc"), "a\r\n"))
+    ['b\nc\r\n', 'b\r\nc\r\n']
+    """
+    if action.role == "write_file":
+        return frozenset(mark + lines for mark in ("", BYTE_ORDER_MARK) for lines in _line_ends(action.content))
+    if action.role != "edit_file" or not action.old:
+        return frozenset()
+    fitting = [old for old in _line_ends(action.old) if old in text]
+    news = _line_ends(action.new) if "\r\n" in text else (action.new,)
+    return frozenset(text.replace(old, new, count) for old in fitting for new in news for count in (1, -1))
+
+
+def _line_ends(lines: str) -> tuple[str, str]:
+    """Lines as they are, and with the line ends of Windows."""
+    return lines, lines.replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+def loosely(text: str) -> str:
+    r"""A text without what tools may change in good faith: empty lines at its end, and the encoding of characters.
+
+    A byte that is no UTF-8 is taken for the character of its number, as in Latin-1.
+
+    >>> loosely("caf\\xe9\r\n") == loosely("café")
+    True
+    """
+    return _BYTE.sub(lambda byte: chr(int(byte[1], 16)), text.rstrip())
+
+
+def file_changes(history: History) -> Iterator[FileChange]:
+    """What became of each file in each turn, where that can be known: no command ran then, and nothing was killed."""
+    looks = list(history.of(FilesSeen))
+    for before, after in pairwise(looks):
+        if after.by_user:
+            continue
+        uses = [use for use in history.tool_uses if before.id < use.reply.id < after.id]
+        if any(use.offered.traced for use in uses) or _killed(history, before.id, after.id):
+            continue
+        for old, now in zip(before.files, after.files, strict=True):
+            mine = [use for use in uses if _changes(use, now.path)]
+            whole = _once(use for use in mine if use.offered.whole)
+            if len(whole) <= MOST_CALLS:
+                halves = _once(use for use in mine if not use.offered.whole)
+                yield FileChange(after.turn, old, now, after, whole, halves)
+
+
+def _killed(history: History, first: int, last: int) -> bool:
+    return any(turn.killed is not None and first < turn.killed.id < last for turn in history.turns)
+
+
+def _changes(use: ToolUse, path: str) -> bool:
+    action = use.offered.file
+    return action is not None and action.role in ("write_file", "edit_file") and action.path == path
+
+
+def _once(uses: Iterable[ToolUse]) -> list[ToolUse]:
+    """Each call once: a step that was asked for again offers it again."""
+    return list({use.token: use for use in uses}.values())

@@ -1,0 +1,80 @@
+"""The files of the project in which the agent works: written for it, and looked at after each turn."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.record.events.files import MOST_TEXT_BYTES, FileSeen, FilesSeen
+from wedgehog.harness.record.history import History
+from wedgehog.harness.scenario.model import Scenario
+from wedgehog.harness.scenario.project_file import ProjectFileConfig
+
+
+@dataclass
+class ProjectFolder:
+    """The files that a scenario names, in one run; `place` returns where the agent is, once that is known."""
+
+    scenario: Scenario
+    place: Callable[[], AgentContext]
+    history: History
+    _names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Collect the names."""
+        self._names = self.scenario.files_named
+
+    def write(self, turn: int) -> None:
+        """Write the files that are there before a turn (0: before the first one), and look at all."""
+        given = self.scenario.files if turn == 0 else self.scenario.turns[turn - 1].files
+        if not self._names or (turn and not given):
+            return
+        self._write(given)
+        self._look(max(0, turn - 1), tuple(given) if turn else ())
+
+    def look(self, turn: int) -> None:
+        """Record what stands in the files when a turn is over."""
+        if self._names:
+            self._look(turn, ())
+
+    def _look(self, turn: int, by_user: tuple[str, ...]) -> None:
+        files = tuple(seen(self._folder / name, name) for name in self._names)
+        self.history.add(FilesSeen(turn=turn, files=files, by_user=by_user))
+
+    @property
+    def _folder(self) -> Path:
+        place = self.place()
+        return place.outside(place.cwd)
+
+    def _write(self, given: Mapping[str, ProjectFileConfig]) -> None:
+        for name, config in given.items():
+            path = self._folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if config.kind == "folder":
+                path.mkdir(exist_ok=True)
+            elif config.kind == "pipe":
+                os.mkfifo(path)
+            else:
+                path.write_bytes(config.content)
+
+
+def seen(path: Path, name: str) -> FileSeen:
+    """What stands in a file now."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            return FileSeen(name, "other")
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return FileSeen(name, "missing")
+    except OSError:
+        return FileSeen(name, "other")
+    return FileSeen(name, "file", len(data), hashlib.sha256(data).hexdigest(), text_of(data))
+
+
+def text_of(data: bytes) -> str | None:
+    """Its bytes as text; None if they are too many."""
+    return data.decode("utf-8", "backslashreplace") if len(data) <= MOST_TEXT_BYTES else None

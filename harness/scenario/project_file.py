@@ -1,0 +1,77 @@
+"""A file in the agent's working folder, as a scenario describes it."""
+
+import builtins
+import codecs
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, NonNegativeInt, model_validator
+
+from wedgehog.fake_llm.script.items import ConfigModel
+from wedgehog.harness.scenario.mistake import BadValueError
+
+
+def _short(value: Any) -> Any:
+    return {"text": value} if isinstance(value, str) else value
+
+
+def _encoding(name: str) -> str:
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise BadValueError(f"expected an encoding, such as utf-8 or latin-1, found {name!r}") from None
+    return name
+
+
+def _hex(digits: str) -> str:
+    try:
+        bytes.fromhex(digits)
+    except ValueError:
+        raise BadValueError(f"expected pairs of hexadecimal digits, found {digits!r}") from None
+    return digits
+
+
+class ProjectFileConfig(ConfigModel):
+    """`{text: one, encoding: latin-1}`, or the text alone."""
+
+    text: str = ""
+    encoding: Annotated[str, AfterValidator(_encoding)] = "utf-8"
+    hex: Annotated[str, AfterValidator(_hex)] = ""
+    """Bytes behind the text, as pairs of hexadecimal digits."""
+    bytes: NonNegativeInt = 0
+    """The text is repeated up to this many bytes."""
+    kind: Literal["file", "folder", "pipe"] = "file"
+    """`pipe`: a named pipe that no other program writes to."""
+
+    @model_validator(mode="after")
+    def _has_content(self) -> "ProjectFileConfig":
+        if self.kind != "file" and (self.text or self.hex or self.bytes):
+            raise BadValueError(f"a {self.kind} has no text")
+        try:
+            self.text.encode(self.encoding)
+        except UnicodeEncodeError as wrong:
+            raise BadValueError(f"{self.encoding} has no {self.text[wrong.start]!r}", "text") from None
+        return self
+
+    @property
+    def content(self) -> builtins.bytes:
+        """What stands in it."""
+        data = self.text.encode(self.encoding) + builtins.bytes.fromhex(self.hex)
+        return data if not self.bytes else (data * (self.bytes // max(1, len(data)) + 1))[: self.bytes]
+
+
+def _paths(files: dict[str, ProjectFileConfig]) -> dict[str, ProjectFileConfig]:
+    for name in files:
+        check_path(name)
+    return files
+
+
+def check_path(name: str) -> None:
+    """Errors: BadValueError for a path that leaves the working folder."""
+    path = PurePosixPath(name)
+    if not path.parts or path.is_absolute() or ".." in path.parts:
+        raise BadValueError(f"expected a path from the working folder, such as notes.txt, found {name!r}")
+
+
+ProjectFiles = Annotated[dict[str, Annotated[ProjectFileConfig, BeforeValidator(_short)]], AfterValidator(_paths)]
+"""Files by their path from the agent's working folder."""

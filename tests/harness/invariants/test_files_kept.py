@@ -1,0 +1,141 @@
+"""Files hold what they held, or what the model wrote, and results say so."""
+
+import pytest
+
+from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.files import FileCall
+from wedgehog.harness.record.history import History
+from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
+
+NOTES = "Buy bread.\nCall Anna.\nWater the plants.\n"
+DOS = NOTES.replace("\n", "\r\n")
+
+
+def write(text: str) -> FileCall:
+    return FileCall("write_file", "notes.txt", content=text)
+
+
+def edit(old: str, new: str) -> FileCall:
+    return FileCall("edit_file", "notes.txt", old=old, new=new)
+
+
+BREAD, ANNA = edit("Buy bread.", "Bread is here."), edit("Call Anna.", "Call Anna at noon.")
+
+
+def played(
+    *calls: FileCall,
+    before: str | bytes | None = NOTES,
+    now: str | bytes | None,
+    whole: bool = True,
+    signs: tuple[str, ...] = (),
+    traced: bool = False,
+) -> History:
+    """A turn in which the model makes these calls, and each result has these signs."""
+    tell = HistoryBuilder()
+    tell.finds(notes=before)
+    tell.message()
+    call = tell.ask(1)
+    tokens = tell.reply(call, tools=[whole] * len(calls), name="edit", files=calls, traced=traced)
+    tell.answer_step(2, [result(token, printed=False, signs=signs) for token in tokens])
+    return tell.end().finds(notes=now).seal()
+
+
+BOTH = NOTES.replace("Buy bread.", "Bread is here.").replace("Call Anna.", "Call Anna at noon.")
+SOUND = {
+    "an edit": ([BREAD], NOTES, NOTES.replace("Buy bread.", "Bread is here.")),
+    "one of two edits": ([BREAD, ANNA], NOTES, NOTES.replace("Call Anna.", "Call Anna at noon.")),
+    "both edits": ([BREAD, ANNA], NOTES, BOTH),
+    "an edit that did not work": ([edit("cheese", "milk")], NOTES, NOTES),
+    "a text without its last line end": ([write("One.\n")], NOTES, "One."),
+    "a text in the file's kind of line ends": ([write("One.\nTwo.\n")], DOS, "One.\r\nTwo.\r\n"),
+    "a text behind the file's mark": ([write("One.\n")], f"\ufeff{NOTES}", "\ufeffOne.\n"),
+    "an edit over two lines": ([edit("Buy bread.\nCall", "Eat.\nCall")], DOS, DOS.replace("Buy bread.", "Eat.")),
+    "lines of another kind in an edit": (
+        [edit("Buy bread.", "One.\nTwo.")],
+        DOS,
+        DOS.replace("Buy bread.", "One.\nTwo."),
+    ),
+    "all places": ([edit("n", "m")], NOTES, NOTES.replace("n", "m")),
+    "the first place": ([edit("n", "m")], NOTES, NOTES.replace("n", "m", 1)),
+    "another encoding": ([ANNA], b"Caf\xe9\nCall Anna.\n", "Café\nCall Anna at noon.\n"),
+    "a new file": ([write("One.\n")], None, "One.\n"),
+}
+
+
+@pytest.mark.parametrize("of", SOUND)
+def test_what_an_agent_may_make_of_its_calls_passes(of: str):
+    """Each call may have worked or not, and agents differ in line ends and encodings of what they write."""
+    calls, before, now = SOUND[of]
+    assert check("files_kept", played(*calls, before=before, now=now)).status in ("pass", "nothing")
+
+
+HARMED = {
+    "is gone": ([BREAD], NOTES, None),
+    "is empty; it had 40 bytes": ([BREAD], NOTES, ""),
+    "has only the first 12 of 39 characters": ([write(NOTES.replace("B", "C"))], "Old.\n", "Cuy bread.\nCa"[:12]),
+    "holds what no call of the model wrote: 'Bread', and not 'Bread is here.'": (
+        [BREAD],
+        NOTES,
+        NOTES.replace("Buy bread.", "Bread"),
+    ),
+    "has other line ends in lines that no call changed": ([BREAD], DOS, NOTES.replace("Buy bread.", "Bread is here.")),
+    "has lost characters: 'Caf\ufffd'": ([ANNA], b"Caf\xe9\nCall Anna.\n", "Caf\ufffd\nCall Anna at noon.\n"),
+}
+
+
+@pytest.mark.parametrize("says", HARMED)
+def test_a_file_that_is_harmed_fails_and_the_harm_is_named(says: str):
+    """Whatever the results say."""
+    calls, before, now = HARMED[says]
+    verdict = check("files_kept", played(*calls, before=before, now=now, signs=("failed",)))
+    assert (verdict.status, verdict.says) == ("fail", f"turn 1: notes.txt {says}")
+
+
+def test_half_a_text_is_named_as_such():
+    """Only a part of the call had arrived."""
+    verdict = check("files_kept", played(write("One.\nTwo.\n"), now="One.", whole=False))
+    assert (
+        verdict.says == "turn 1: notes.txt has a part of what tool call 1.1.1 writes, of which only a part had arrived"
+    )
+
+
+def test_a_command_that_ran_may_have_changed_the_file():
+    """What it did is not known."""
+    assert check("files_kept", played(BREAD, now="", traced=True)).status == "nothing"
+
+
+def test_what_the_user_wrote_between_two_turns_is_no_harm():
+    """The file is looked at again before the next message."""
+    tell = HistoryBuilder()
+    tell.finds(notes=NOTES)
+    tell.message()
+    tell.answer_step(1)
+    tell.end().finds(notes=NOTES).finds(notes="Mine.\n", by_user=["notes.txt"])
+    tell.message()
+    tell.answer_step(1)
+    assert check("files_kept", tell.end().finds(notes="Mine.\n").seal()).status == "nothing"
+
+
+@pytest.mark.parametrize(("signs", "status"), [((), "fail"), (("elsewhere",), "fail"), (("failed",), "pass")])
+def test_a_result_says_that_its_call_did_not_work(signs: tuple[str, ...], status: str):
+    """A path or a number in it is no word of that."""
+    history = played(BREAD, ANNA, now=NOTES.replace("Call Anna.", "Call Anna at noon."), signs=signs)
+    verdict = check("file_result_true", history)
+    assert verdict.status == ("nothing" if status == "pass" else status)
+    if status == "fail":
+        assert "tool call 1.1.1 (edit) did not change notes.txt, and nothing in its result says so" in verdict.says
+
+
+def test_changes_that_are_kept_apart_are_not_judged():
+    """Where no call of the run changed its file, the agent may work on a copy."""
+    assert check("file_result_true", played(BREAD, now=NOTES)).status == "nothing"
+
+
+@pytest.mark.parametrize(
+    ("second", "status"), [(ANNA, "fail"), (edit("cheese", "milk"), "pass"), (edit("l", "m"), "pass")]
+)
+def test_a_sound_edit_works_where_another_one_does(second: FileCall, status: str):
+    """An old text that is not there, or stands there more than once, may be refused."""
+    history = played(BREAD, second, now=NOTES.replace("Buy bread.", "Bread is here."), signs=("failed",))
+    assert check("file_calls_work", history).status == status

@@ -1,0 +1,78 @@
+"""Agents with tools of their own for files: correct ones pass, and each bug is seen by its name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.live.test_textual_agents import stands
+
+AGENTS = Path(__file__).with_name("filing.py")
+SOUND = ("flat", "listed", "one_tool", "patching", "looking")
+SEEN = {
+    "writes_at_once": {"two-edits-of-one-file": "file_result_true"},
+    "runs_halves": {"write-cut-by-max-tokens": "files_kept", "connection-closes-inside-a-write": "files_kept"},
+    "hides_failures": {"edit-does-not-match": "file_result_true", "one-of-two-edits-fails": "file_result_true"},
+    "failed_tool_ends_the_turn": {"edit-does-not-match": "turn_answered", "file-is-not-there": "turn_answered"},
+    "opens_pipes": {"file-is-a-pipe": "turn_deadline", "search-meets-a-pipe": "turn_deadline"},
+    "reads_all": {"file-is-huge": "tool_result_bound", "search-finds-too-much": "tool_result_bound"},
+    "decodes_strictly": {"file-is-no-text": "turn_answered", "edit-of-an-old-encoding": "turn_answered"},
+    "loses_writes": {"file-is-written-anew": "file_result_true"},
+    "edits_what_it_remembers": {"file-changes-before-the-edit": "files_kept"},
+    "says_nothing_of_no_match": {"edit-does-not-match": "file_result_true"},
+    "patterns_in_new_text": {"edit-has-signs-of-patterns": "files_kept"},
+    "edits_past_the_end": {"edit-keeps-line-ends": "files_kept"},
+    "guesses_the_encoding": {"edit-of-an-old-encoding": "files_kept"},
+    "forgets_carriage_returns": {"edit-keeps-line-ends": "files_kept"},
+    "sends_any_picture": {
+        "picture-is-no-picture": "session_recovers",
+        "picture-has-another-format": "session_recovers",
+        "picture-is-too-wide": "session_recovers",
+        "picture-is-too-large": "session_recovers",
+    },
+    "takes_nothing_for_missing": {"file-is-written-anew": "file_calls_work"},
+    "matches_carriage_returns": {"edit-keeps-line-ends": "file_calls_work"},
+}
+STRICT = ("takes_nothing_for_missing", "matches_carriage_returns")
+
+
+@pytest.fixture
+def specs(tmp_path: Path) -> Any:
+    """Writes specs of these agents; what names them on the command line."""
+
+    def write(*names: str) -> list[str]:
+        for name in names:
+            wire = "anthropic" if name in ("looking", "sends_any_picture") else "openai-chat"
+            spec = {"name": name, "wire": wire, "callable": f"{AGENTS}:{name}", "recover_s": 0}
+            spec["level"] = "strict" if name in STRICT else "safe"
+            (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+        return [word for name in names for word in ("--agent", f"{name}.yaml")]
+
+    return write
+
+
+def test_sound_agents_of_each_shape_pass_all_stories_of_files(wedgehog: Any, specs: Any, tmp_path: Path):
+    """A story is skipped only for an agent without the tool that it calls."""
+    done = wedgehog("run", "--all", "-k", "files", *specs(*SOUND), "--world", "sim")
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = stands(tmp_path)
+    assert len(found) == len(SOUND) * len({scenario for scenario, _ in found}) >= 80
+    missing = "the agent advertises no tool "
+    assert {told for told, *_ in found.values() if not told.startswith(missing)} == {"pass"}
+    assert {agent for (_, agent), (told, *_) in found.items() if told.startswith(missing)} == {*SOUND} - {"flat"}
+
+
+def test_each_bug_is_seen(wedgehog: Any, specs: Any, tmp_path: Path):
+    """By the story that was written for it."""
+    wanted = sorted({scenario for stories in SEEN.values() for scenario in stories})
+    done = wedgehog("run", *wanted, *specs(*SEEN), "--world", "sim")
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = stands(tmp_path)
+    unseen = {
+        (agent, scenario): found[scenario, agent]
+        for agent, stories in SEEN.items()
+        for scenario, invariant in stories.items()
+        if invariant not in found[scenario, agent]
+    }
+    assert not unseen
