@@ -57,6 +57,9 @@ class Work(Protocol):
         It may try again, send the result of a tool, or tell an error. `shown` is its last message, of the time `at_s`.
         """
 
+    def unread(self, words: str, shown: str) -> bool:
+        """Whether the model has given the whole answer of this turn, and `shown` has not its last word."""
+
 
 class _NoWork:
     """Of a run that does not know."""
@@ -69,6 +72,9 @@ class _NoWork:
 
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
         return None
+
+    def unread(self, words: str, shown: str) -> bool:
+        return False
 
 
 NO_WORK = _NoWork()
@@ -121,6 +127,8 @@ class AgentContext:
     """Gives the browser of its user, in which pages are opened."""
     browser_clock_s: float = 0.0
     """How far the browser's clock is ahead."""
+    one_user: bool = False
+    """Whether all sessions are conversations of one user."""
     warm: "WarmHosts | None" = None
     """Forks a callable's process, if it can."""
     waited_s: Callable[[float], float] = no_wait
@@ -181,6 +189,12 @@ class Outcome:
     ended: EndedHow = "by itself"
     opened: str | None = None
     """What a page showed when it was opened again for this message; None: it was open."""
+    stood_before: str | None = None
+    """The answers on a page before this message, where one user has all sessions; None: its user has one session."""
+    was_away: bool = False
+    """Whether its user was in another conversation for a part of the turn."""
+    loaded_again: bool = False
+    """Whether its user came back then, and loaded the page again to see the answer."""
     picture: str = ""
     """The file in the run's folder with a picture of the page at the end of the turn."""
     after_answer_s: float | None = None

@@ -1,53 +1,29 @@
 """An agent whose user sits in front of a page: a turn ends when the page is not busy, and stands still."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
-from urllib.parse import urlsplit
+from dataclasses import replace
 
 import aiohttp
-from playwright.async_api import BrowserContext
 from playwright.async_api import Error as BrowserError
-from playwright.async_api import TimeoutError as NeverLoadedError
 
 from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
 from wedgehog.harness.agents.drafts import may_go_on
 from wedgehog.harness.agents.http import ABORT_TIMEOUT_S, HttpReply, HttpSession, HttpTurn
-from wedgehog.harness.agents.page_view import News, PageView, Seen, news
+from wedgehog.harness.agents.page_view import PageTurn, PageView, Seen, news
+from wedgehog.harness.agents.page_window import POLL_S, NoWayError, PageConversation, PageWindow, reached
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.sandbox.owned import Tree
 
-POLL_S = 0.1
 MOST_CHARS = 1_000_000
 """So much of a page that was opened again is kept in the history."""
-NOTHING_NEW = News()
 SILENT_S = 10.0
 """A page that shows when its agent works, and shows nothing for this time, has not taken the message; real seconds."""
 TRIES, TAKEN_WITHIN_S = 3, 3.0
 """A user types a message again that a page, just opened, has not taken within this time; real seconds."""
-LOADED_WITHIN_S = 30.0
-T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class _Reading:
-    """What its user has seen of one turn."""
-
-    before: Seen
-    news: News = NOTHING_NEW
-    changed_s: float = 0.0
-    """When the news changed; 0 if there are none."""
-    was_busy: bool = False
-    """Whether the page has shown that the agent works."""
-    shows_message: bool = False
-    """Whether the message stands on the page."""
-    errors: dict[str, None] = field(default_factory=dict)
-    """All that were seen, also those that have gone."""
-    standing: Sequence[str] = ()
-    """Those that stand there now; the same one may have been shown again."""
+COMES_WITHIN_S = 5.0
+"""A user who comes back loads a page again that does not show its answer within this time; real seconds."""
 
 
 class PageSession(HttpSession):
@@ -56,15 +32,13 @@ class PageSession(HttpSession):
     def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         assert spec.page is not None and place.browser is not None  # noqa: S101  open_agent chose by it
         super().__init__(spec, place, surroundings, tree, Http(start=spec.page.start, ready=spec.page.url, url="/"))
-        self._keys, self._browser = spec.page, place.browser
-        self._window: BrowserContext | None = None
-        self._view: PageView | None = None
-        self._at = spec.page.url
-        """The path at which its user was last."""
+        self._keys = spec.page
+        self._window = PageWindow(spec.page, place.browser, place.browser_clock_s, shared=place.one_user)
+        self._conversation = PageConversation(surroundings.fill(spec.page.url))
         self._opened: str | None = None
         """What the page showed when it was opened again for this turn."""
-        self._reading = _Reading(Seen())
-        self._stopped = self._has_spoken = self._is_fresh = False
+        self._reading = PageTurn(Seen())
+        self._stopped = False
         self._pictures, self._picture = 0, ""
         """How many were taken, and the file of the last one; empty if this turn has none."""
 
@@ -76,9 +50,7 @@ class PageSession(HttpSession):
     async def close(self) -> None:
         """Close the window too."""
         await super().close()
-        if self._window is not None:
-            with suppress(BrowserError):
-                await self._window.close()
+        await self._window.close()
 
     @property
     def stops_by_hanging_up(self) -> bool:
@@ -91,20 +63,24 @@ class PageSession(HttpSession):
     async def apart(
         self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
     ) -> HttpSession:
-        """Another user in a window of their own."""
+        """Another user in a window of their own, or another conversation of the same user."""
         twin = await super().apart(name, place, surroundings, at_once=at_once, struck=struck)
         assert isinstance(twin, PageSession)  # noqa: S101  a copy of this one
-        twin._window = twin._view = None
-        twin._at, twin._reading, twin._has_spoken = self._keys.url, _Reading(Seen()), False
+        if not place.one_user:
+            assert place.browser is not None  # noqa: S101  that of this one
+            twin._window = PageWindow(self._keys, place.browser, place.browser_clock_s, shared=False)
+        twin._conversation, twin._reading = PageConversation(surroundings.fill(self._keys.url)), PageTurn(Seen())
         return twin
 
     async def load_again(self) -> None:
-        """Open the page again, at the address where it was."""
-        await self._close_view()
+        """Open the page again, at the address where it was; unless another conversation is under way there."""
+        if not self._window.is_free_for(self._conversation):
+            return
+        await self._window.close_page()
         try:
             await self._shown()
-        except ConnectionError:  # the next message tries again, and says so
-            await self._close_view()
+        except (ConnectionError, NoWayError):  # the next message tries again, and says so
+            await self._window.close_page()
 
     async def give_up(self) -> None:
         """Its user loads the page again, while the service may work on."""
@@ -116,35 +92,62 @@ class PageSession(HttpSession):
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Type the message, and read the page until the turn is over. Errors: ConnectionError (there is no page)."""
-        self._opened, self._reading, self._stopped, self._picture = None, _Reading(Seen()), False, ""
-        try:
-            return await self._talk(text)
-        except ConnectionError:
-            await self._close_view()  # (a page that could not be loaded, or has crashed, is opened again)
-            raise
+        self._opened, self._reading, self._stopped, self._picture = None, PageTurn(Seen()), False, ""
+        async with self._window.in_turn(self._conversation):
+            try:
+                return await self._talk(text)
+            except ConnectionError:
+                await self._window.close_page()  # (one that could not be loaded, or has crashed, is opened again)
+                raise
+            except NoWayError as wrong:
+                return await self._refused(f"{self._spec.path}: page: {wrong}")
 
     async def _talk(self, text: str) -> HttpReply:
         view = await self._shown()
         before = await self._idle(view)
-        if self._is_fresh and self._has_spoken:
-            self._opened = "\n".join(before.lines)[:MOST_CHARS]
-        self._reading, self._has_spoken = _Reading(before), True
-        await _seen(view.type(text))
+        self._begin(text, before, view)
+        await reached(view.type(text))
         clock, worked_s = self._place.clock, self._place.clock.now()
-        typed_s, tries = worked_s, TRIES if self._is_fresh else 1
-        self._is_fresh = False
+        typed_s, tries = worked_s, TRIES if self._window.is_fresh else 1
+        self._window.is_fresh = False
         while not self._is_over(worked_s):
             if self._owned is not None and self._owned.exit_code is not None and not self._reading.changed_s:
                 raise ConnectionError("the agent has ended")
             await clock.sleep(POLL_S)
+            if await self._came_back(text):
+                view, worked_s = await self._shown(), clock.now()
+                self._window.is_fresh = False
             if await self._look(view, text) or (not self._stopped and self._works(text)):
                 worked_s = clock.now()
             if tries > 1 and await self._was_not_taken(view, text, typed_s):
-                await _seen(view.type(text))
+                await reached(view.type(text))
                 worked_s, typed_s, tries = clock.now(), clock.now(), tries - 1
         changed_s = self._reading.changed_s
         whole_s = asyncio.get_running_loop().time() - (clock.now() - changed_s) if changed_s else None
         return HttpReply(200, self._reading.news.answer, whole_s)
+
+    def _begin(self, text: str, before: Seen, view: PageView) -> None:
+        """Remember what the page shows before the message."""
+        self._reading, conversation = PageTurn(before), self._conversation
+        if self._window.is_fresh and conversation.mark:
+            self._opened = "\n".join(before.lines)[:MOST_CHARS]
+        if not conversation.mark:
+            conversation.mark, conversation.begins_at = _mark(text), view.path or ""
+
+    async def _came_back(self, text: str) -> bool:
+        """Whether its user was in another conversation, or loads the page again because they miss the answer here."""
+        reading, clock = self._reading, self._place.clock
+        if await self._window.lend(self._conversation):
+            reading.was_away = True
+            return True
+        if not reading.was_away or reading.loaded_again or not self._place.work.unread(text, reading.news.answer):
+            reading.misses_since_s = None
+            return False
+        reading.misses_since_s = reading.misses_since_s or clock.now()
+        reading.loaded_again = self._place.could_work_s(reading.misses_since_s) >= COMES_WITHIN_S
+        if reading.loaded_again:
+            await self._window.close_page()
+        return reading.loaded_again
 
     async def _was_not_taken(self, view: PageView, text: str, typed_s: float) -> bool:
         """Whether a page that was just opened did nothing: its script may not have run when the message was typed.
@@ -155,11 +158,11 @@ class PageSession(HttpSession):
             return False
         if self._reading.was_busy or self._place.work.has_asked(text):
             return False
-        return not self._reading.shows_message or _mark(text) in await _seen(view.typed())
+        return not self._reading.shows_message or _mark(text) in await reached(view.typed())
 
     async def _look(self, view: PageView, text: str) -> bool:
         """Read the page; whether it is busy."""
-        now, reading = await _seen(view.read()), self._reading
+        now, reading = await reached(view.read()), self._reading
         reading.errors |= dict.fromkeys(now.errors)
         reading.was_busy |= now.busy
         reading.shows_message |= any(_mark(text) in line for line in now.lines)
@@ -172,6 +175,8 @@ class PageSession(HttpSession):
     def _is_over(self, worked_s: float) -> bool:
         """Whether the agent is done, by what its user sees: something new, or that it no longer works."""
         reading, quiet_s = self._reading, self._keys.quiet_s
+        if reading.misses_since_s is not None and not reading.loaded_again:
+            return False
         if not (reading.changed_s or reading.was_busy or self._stopped):
             if not self._shows_work:
                 return False
@@ -184,11 +189,11 @@ class PageSession(HttpSession):
         return bool(self._keys.busy or self._keys.stop)
 
     def _works(self, text: str) -> bool:
-        """Whether it works, where nothing on the page shows that."""
-        if self._shows_work:
-            return False
+        """Whether it works, where nothing on the page shows that; one that was left may no longer show it."""
         shown = self._reading.news
-        return may_go_on(self._place, text, shown.error or shown.answer, self._reading.changed_s)
+        if not self._shows_work:
+            return may_go_on(self._place, text, shown.error or shown.answer, self._reading.changed_s)
+        return self._reading.was_away and self._place.work.since_s(text, shown.answer) is not None
 
     async def _outcome(self, turn: HttpTurn) -> Outcome:
         """Its output is what the page shows; what the service prints is its log."""
@@ -207,31 +212,35 @@ class PageSession(HttpSession):
             status=None,
             appends=self._keys.answer is not None,
             opened=self._opened,
+            stood_before="\n".join(self._reading.before.answers) if self._window.shared else None,
+            was_away=self._reading.was_away,
+            loaded_again=self._reading.loaded_again,
             picture=self._picture,
         )
 
     # ---- the page
 
     async def _shown(self) -> PageView:
-        """The open page. Errors: ConnectionError, AgentError (there is no browser)."""
-        if self._view is None:
-            if self._window is None:
-                self._window = await self._browser().window(self._place.browser_clock_s)
-            page = await self._window.new_page()
-            self._view, self._is_fresh = PageView(page, self._keys), True
-            front = self._place.front_url or self._base
-            within_ms = LOADED_WITHIN_S * 1000  # also outside of a turn, where no other limit ends it
-            address = front + self._around.fill(self._at)
-            await _seen(page.goto(address, wait_until="domcontentloaded", timeout=within_ms))
-            with suppress(NeverLoadedError):  # (what it still loads may be out of reach)
-                await page.wait_for_load_state("load", timeout=within_ms)
-        return self._view
+        """The page with this conversation. Errors: ConnectionError, NoWayError, AgentError (there is no browser)."""
+        return await self._window.show(self._conversation, self._place.front_url or self._base)
+
+    @property
+    def _view(self) -> PageView | None:
+        """The page; None if it is closed, or its user is in another conversation."""
+        return self._window.view if self._window.shown is self._conversation else None
+
+    async def _refused(self, why: str) -> HttpReply:
+        """End the turn without a verdict: its spec is wrong."""
+        if self._turn is not None:
+            self._turn.refused.set_result(why)
+        ended: asyncio.Future[HttpReply] = asyncio.get_running_loop().create_future()
+        return await ended
 
     async def _idle(self, view: PageView) -> Seen:
         """What the page shows when it takes a message and, if it was just opened, stands still."""
         clock = self._place.clock
         was, since_s = await self._ready_view(view), clock.now()
-        while was.busy or (self._is_fresh and self._place.could_work_s(since_s) < self._keys.quiet_s):
+        while was.busy or (self._window.is_fresh and self._place.could_work_s(since_s) < self._keys.quiet_s):
             await clock.sleep(POLL_S)
             now = await self._ready_view(view)
             if now != was:
@@ -240,23 +249,20 @@ class PageSession(HttpSession):
 
     async def _ready_view(self, view: PageView) -> Seen:
         """What it shows; a page that takes no message counts as busy."""
-        now = await _seen(view.read())
-        return replace(now, busy=now.busy or not await _seen(view.takes_messages()))
+        now = await reached(view.read())
+        return replace(now, busy=now.busy or not await reached(view.takes_messages()))
 
     async def _close_view(self) -> None:
-        view, self._view = self._view, None
-        if view is not None:
-            if view.url.startswith("http"):
-                self._at = urlsplit(view.url)._replace(scheme="", netloc="").geturl() or "/"
-            with suppress(BrowserError):
-                await view.close()
+        if self._window.shown is self._conversation:
+            await self._window.close_page()
 
     async def _take_picture(self) -> None:
         """Keep what its user sees now, unless the page has gone."""
-        if self._view is None or self._picture:
+        view = self._view
+        if view is None or self._picture:
             return
         with suppress(BrowserError):
-            taken = await self._view.picture()
+            taken = await view.picture()
             self._pictures += 1
             name = f"page-{self.name}-{self._pictures}.jpg"
             (self._place.log.parent / name).write_bytes(taken)
@@ -283,7 +289,7 @@ class PageSession(HttpSession):
     async def _press_stop(self, turn: HttpTurn, view: PageView) -> None:
         """Without a button that can be pressed, the agent was not stopped."""
         try:
-            await view.press_stop(ABORT_TIMEOUT_S)
+            await view.press(self._keys.stop or "", ABORT_TIMEOUT_S)
         except BrowserError:
             if not turn.asking.done() and not turn.refused.done():
                 turn.refused.set_result(f"{self._spec.path}: page: stop: the page has no such button while it works")
@@ -298,11 +304,3 @@ class PageSession(HttpSession):
 def _mark(message: str) -> str:
     """Its first word, which no other message has."""
     return message.partition(" ")[0]
-
-
-async def _seen(doing: Awaitable[T]) -> T:
-    """Its result. Errors: ConnectionError, as its user reads it."""
-    try:
-        return await doing
-    except BrowserError as wrong:
-        raise ConnectionError(str(wrong).splitlines()[0]) from None

@@ -1,16 +1,23 @@
 """What its user sees of a page: the agent's words, errors, and whether it works."""
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from playwright.async_api import Dialog, Page
+from playwright.async_api import Error as BrowserError
+from playwright.async_api import TimeoutError as NoneCameError
 
 from wedgehog.harness.agents.page_spec import PageAgent
 from wedgehog.harness.record.error_words import matching, plain
 
 PICTURE_QUALITY, PICTURE_WITHIN_S = 50, 5.0
+LINK_WITHIN_S = 5.0
+"""What is on a page can be pressed within this time."""
 ALERT = '[role="alert"], [aria-live="assertive"]'
 """Elements that tell something urgent."""
 
@@ -39,6 +46,30 @@ class News:
     error: str = ""
 
 
+@dataclass(slots=True)
+class PageTurn:
+    """What its user has seen of one turn."""
+
+    before: Seen
+    news: News = field(default_factory=News)
+    changed_s: float = 0.0
+    """When the news changed; 0 if there are none."""
+    was_busy: bool = False
+    """Whether the page has shown that the agent works."""
+    shows_message: bool = False
+    """Whether the message stands on the page."""
+    errors: dict[str, None] = field(default_factory=dict)
+    """All that were seen, also those that have gone."""
+    standing: Sequence[str] = ()
+    """Those that stand there now; the same one may have been shown again."""
+    was_away: bool = False
+    """Whether its user was in another conversation meanwhile."""
+    misses_since_s: float | None = None
+    """Since when its user, who has come back, does not see the answer that the model has given."""
+    loaded_again: bool = False
+    """Whether its user has loaded the page again to see it."""
+
+
 class PageView:
     """An open page."""
 
@@ -49,9 +80,18 @@ class PageView:
         page.on("dialog", self._dismiss)
 
     @property
-    def url(self) -> str:
-        """Where it is now."""
-        return self._page.url
+    def path(self) -> str | None:
+        """Where it is now, without the name of its service; None if it has loaded nothing."""
+        at = self._page.url
+        return (urlsplit(at)._replace(scheme="", netloc="").geturl() or "/") if at.startswith("http") else None
+
+    async def load(self, address: str, within_s: float) -> None:
+        """Open an address."""
+        await self._page.goto(address, wait_until="domcontentloaded", timeout=within_s * 1000)
+
+    async def has_loaded(self, within_s: float) -> None:
+        """Wait until all is there. Errors: playwright's TimeoutError."""
+        await self._page.wait_for_load_state("load", timeout=within_s * 1000)
 
     async def read(self) -> Seen:
         """What can be seen now."""
@@ -86,9 +126,36 @@ class PageView:
         field = self._page.locator(_visible(self._keys.input)).first
         return str(await field.evaluate("it => it.value ?? it.innerText")) if await field.count() else ""
 
-    async def press_stop(self, within_s: float) -> None:
-        """Press the button that stops a turn. Errors: playwright's TimeoutError (there is none to press)."""
-        await self._page.locator(_visible(self._keys.stop or "")).first.click(timeout=within_s * 1000)
+    async def press(self, selector: str, within_s: float) -> None:
+        """Press a button. Errors: playwright's TimeoutError (there is none to press)."""
+        await self._page.locator(_visible(selector)).first.click(timeout=within_s * 1000)
+
+    async def follow(self, front: str, path: str) -> bool:
+        """Press the link to an address of the service; whether the page has one that can be pressed."""
+        named = ", ".join(f"a[href={json.dumps(address)}]" for address in (path, front + path))
+        try:
+            if link := await self._page.query_selector(_visible(named)):
+                await link.click(timeout=LINK_WITHIN_S * 1000)
+        except BrowserError:
+            return False
+        return link is not None
+
+    async def entries(self, selector: str, mark: str, within_s: float) -> list[tuple[int, bool]]:
+        """The places in a list, those whose text has `mark` first, and whether it has."""
+        entries = self._page.locator(_visible(selector))
+        with suppress(NoneCameError):
+            await entries.first.wait_for(timeout=within_s * 1000)
+        named = [mark in text for text in await entries.all_inner_texts()]
+        return sorted(enumerate(named), key=lambda it: (not it[1], it[0]))
+
+    async def press_entry(self, selector: str, place: int) -> None:
+        """Press one of a list."""
+        await self._page.locator(_visible(selector)).nth(place).click(timeout=LINK_WITHIN_S * 1000)
+
+    async def shows(self, mark: str, *, outside: str) -> bool:
+        """Whether a word stands on the page more often than in the elements of `outside`."""
+        text = await self._page.locator("body").inner_text()
+        return text.count(mark) > "".join(await self._texts(outside)).count(mark)
 
     async def picture(self) -> bytes:
         """What can be seen without scrolling, as JPEG."""

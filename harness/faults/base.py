@@ -33,6 +33,7 @@ Need = Literal[
     "two_events",
     "sessions",
     "page",
+    "new_chat",
     "chat",
     "chat_poll",
     "one_poller",

@@ -15,15 +15,19 @@ from wedgehog.harness.record.views import Turn
 def page_kept(history: History) -> Iterator[Verdict]:
     """An agent's page, opened again by its user, shows each message that was sent there, and each answer once.
 
-    Judged where the page was loaded again, or closed and opened at the same address: what it shows when it takes the
-    next message and stands still. Of a turn that was not answered, the message is enough; but where the page was
-    closed during a turn, and the service worked on and had the whole answer by then, that must be shown too. A user
-    whose question is gone asks again, and the work is done twice.
+    Judged where the page was loaded again, or closed and opened at the same address, or where its user comes from
+    another conversation: what it shows when it takes the next message and stands still. Of a turn that was not
+    answered, the message is enough; but where the page was closed during a turn, and the service worked on and had the
+    whole answer by then, that must be shown too. A user whose question is gone asks again, and the work is done twice.
+    A user who comes back while the agent works must see the answer without loading the page again.
 
     Fix: Store a message when it comes, not when it is answered. Load the conversation by the id in the page's address,
     and show a running answer from where the stored part of it ends.
     """
     for turn in history.turns:
+        if turn.end is not None and turn.end.loaded_again and outcome_of(turn, history).kind == "answered":
+            says = f"{turn.in_session}: its user came back, and saw the answer only when they had loaded the page again"
+            yield fail(says, ends(turn))
         if turn.end is None or turn.end.opened is None:
             continue
         shown = plain(turn.end.opened)

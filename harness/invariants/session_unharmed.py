@@ -27,13 +27,14 @@ def session_unharmed(history: History, *, wait_s: float = 2) -> Iterator[Verdict
     Judged where a run has two sessions, on those that no fault struck. A fault on a server, or on every connection of a
     link, strikes all. A session waits for another one if it does nothing (no call is open, no tool runs, its last call
     did not fail) and goes on as soon as a call or the turn of the other one has ended. The time that the agent took in
-    its control run until its first request does not count.
+    its control run until its first request does not count. Not judged where both are conversations of one user: some
+    pages let a user have one answer at a time.
 
     Fix: Hold no lock that all sessions share while you wait for the model or for a tool: only while a file is written.
     Let such a lock end with its process (`flock`, or a file with the pid that is checked), and give each session its
     own connection, queue and worker.
     """
-    if len(history.sessions) < 2:
+    if len(history.sessions) < 2 or any(it.end and it.end.stood_before is not None for it in history.turns):
         return
     for name, session in history.sessions.items():
         turns = _unstruck(history, session)

@@ -1,8 +1,9 @@
 """Nothing that is said in one session reaches another one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import ends
 from wedgehog.harness.record.by_session import turn_of
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.service import ChatAsked
@@ -17,8 +18,9 @@ def sessions_apart(history: History) -> Iterator[Verdict]:
     """Where an agent has two sessions, no request and no answer of one has words of the other.
 
     Judged on the messages of users, the results of tools, and the answers, also on one that is sent to the chat of
-    another session. Requests beside the conversation, such as a title, count too. An agent that shares its memory
-    between sessions on purpose is red here: switch this invariant off for it.
+    another session, or stands in another conversation of the same user. Requests beside the conversation, such as a
+    title, count too. An agent that shares its memory between sessions on purpose is red here: switch this invariant
+    off for it.
 
     Fix: Keep the messages of a session under its own id, in a file or a variable of its own. Do not read "the last
     session", and do not keep the current session in a global variable or in one file of HOME. Send an answer to the
@@ -33,7 +35,16 @@ def sessions_apart(history: History) -> Iterator[Verdict]:
         for other in history.turns:
             if other.number in others and turn.end is not None and answers(other, turn):
                 yield fail(f"{turn.in_session} got the answer to {other.in_session}", (turn.end,))
+        yield from _strays(turn, [it for it in history.turns if it.number in others])
     yield from _chats(history)
+
+
+def _strays(turn: Turn, others: Iterable[Turn]) -> Iterator[Verdict]:
+    """What stood in a conversation of the same user before the message of this turn."""
+    stood = turn.end.stood_before if turn.end is not None else None
+    for other in others:
+        if stood and says_answer(other, stood):
+            yield fail(f"before {turn.in_session} its page showed the answer to {other.in_session}", ends(turn))
 
 
 def _chats(history: History) -> Iterator[Verdict]:

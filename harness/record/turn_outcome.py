@@ -50,6 +50,8 @@ OutcomeKind = Literal[
 OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECASE)
 """Words of an agent that the harness stops."""
 
+OF_LEAVING = re.compile(r"stop|cancel|interrupt|abort", re.IGNORECASE)
+"""Words of a page that ends a turn when its user begins another conversation."""
 LATE_ERROR = "its error came after the deadline"
 _WORDS_SAY = "the words say"
 _OF_A_FILTER = re.compile(
@@ -206,7 +208,8 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
     if history.run.error_at_path and end.error.strip():
         return TurnOutcome("surfaced", f"error: {short(end.error)}")
     said = _error_place(turn, history)
-    pattern = matching(said, history.run.error_patterns) or _status_in(said, turn) or _of_a_filter(said, turn)
+    pattern = matching(said, history.run.error_patterns) or _status_in(said, turn)
+    pattern = pattern or _of_a_filter(said, turn) or _of_leaving(said, turn)
     if pattern:
         script_blind = end.exit_code == 0 or end.status == 200
         remark = "a script cannot see this error: the exit code is 0" if end.exit_code == 0 else ""
@@ -218,6 +221,12 @@ def _of_a_filter(said: str, turn: Turn) -> str:
     """A word of these that a filter has cut a reply of this turn, or an empty text."""
     cut = any(call.ended is not None and call.ended.stop == "filter" for call in turn.main_calls)
     found = _OF_A_FILTER.search(said) if cut else None
+    return found.group() if found else ""
+
+
+def _of_leaving(said: str, turn: Turn) -> str:
+    """A word of these that the turn was stopped when its user left for another conversation, or an empty text."""
+    found = OF_LEAVING.search(said) if turn.end is not None and turn.end.was_away else None
     return found.group() if found else ""
 
 

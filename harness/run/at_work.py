@@ -33,6 +33,8 @@ class _TurnWork:
     """When the last reply ended, if it was no answer."""
     beginnings: list[str] = field(default_factory=list)
     """What the replies said that were no answer."""
+    last_word: str = ""
+    """The last word of the last reply, if it was an answer."""
 
 
 class AtWork:
@@ -88,6 +90,11 @@ class AtWork:
             return work.left_off_s
         return work.left_off_s if any(plain(shown) in it for it in work.beginnings) else None
 
+    def unread(self, words: str, shown: str) -> bool:
+        """Whether the model has given the whole answer of this turn, and `shown` has not its last word."""
+        work = self._work_for(words)
+        return bool(work.last_word) and not set(work.asked_s) - work.ended and work.last_word not in plain(shown)
+
     def _work_for(self, words: str) -> _TurnWork:
         self._look()
         events = self._history.events
@@ -123,8 +130,13 @@ class AtWork:
         said = plain(event.text_delivered) if isinstance(event, ReplyEnded) else ""
         answers = isinstance(event, ReplyEnded) and said and not _breaks_off(event)
         work.left_off_s = None if answers else event.at_s
+        work.last_word = _last_word(event.text_delivered) if isinstance(event, ReplyEnded) and answers else ""
         if said and not answers:
             work.beginnings.append(said)
+
+
+def _last_word(text: str) -> str:
+    return next(filter(None, map(plain, reversed(text.split()))), "")
 
 
 def _breaks_off(reply: ReplyEnded) -> bool:

@@ -269,6 +269,7 @@ class _Run:
             front_url=links.url(CHANNEL),
             browser=self.job.browser,
             browser_clock_s=self.job.scenario.browser_clock_s,
+            one_user=self.job.scenario.one_user,
             warm=self.job.warm,
             waited_s=self.cpu.waited_s if self.cpu is not None else no_wait,
             work=AtWork(self.history, self.injector, self.beacons.look, self.recorder.sent),

@@ -164,6 +164,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
             "front_end" in needs and spec.kind not in ("http", "page")
         ),
         "its user does not sit in front of a page (page)": "page" in needs and spec.kind != "page",
+        "the spec does not say how its user begins another conversation on the page (page: new_chat)": (
+            "new_chat" in needs and spec.page is not None and not spec.page.new_chat
+        ),
         "the agent did not ask for permission in its control run": "permission" in needs and not control.asks,
         "the agent offers its user no such answer to a request for permission": not _can_answer(scenario, control),
         "the spec does not say how its user chooses another model (models)": "models" in needs and spec.models is None,

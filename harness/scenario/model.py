@@ -93,7 +93,8 @@ class Scenario(ScenarioKeys):
             "redelivery": any(turn.again_s is not None and turn.again_as == "same_event" for turn in self.turns),
             "two_events": any(turn.again_s is not None and turn.again_as == "other_event" for turn in self.turns),
             "sessions": len(self.sessions) > 1,
-            "page": self.browser_clock_s != 0 or any(turn.loads_again for turn in self.turns),
+            "page": self.browser_clock_s != 0 or self.one_user or any(turn.loads_again for turn in self.turns),
+            "new_chat": self.one_user,
             "models": any(turn.chosen_model is not None for turn in self.turns),
             "background_subagent": any(it.args.get("background") is True for it in self._subagents),
         }

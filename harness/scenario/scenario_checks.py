@@ -17,7 +17,7 @@ _Found = tuple[DocumentPath, str]
 
 def contradictions(scenario: ScenarioKeys) -> Iterator[_Found]:
     """Where parts of the scenario do not fit together, and why; of a `Readable` scenario, as far as it can be read."""
-    yield from found_in(scenario, (_during, _mixed_sessions, _conversations, _faults))
+    yield from found_in(scenario, (_during, _mixed_sessions, _one_user, _conversations, _faults))
 
 
 def _during(scenario: ScenarioKeys) -> Iterator[_Found]:
@@ -60,6 +60,11 @@ def _mixed_sessions(scenario: ScenarioKeys) -> Iterator[_Found]:
         if (turn.during.turn, turn.session) in given:
             yield ("turns", place, "during"), f"session {turn.session} has a message during turn {turn.during.turn}"
         given.add((turn.during.turn, turn.session))
+
+
+def _one_user(scenario: ScenarioKeys) -> Iterator[_Found]:
+    if scenario.one_user and len(scenario.sessions) < 2:
+        yield ("one_user",), "its user has only one conversation: give turns a `session`"
 
 
 def _mistakes(scenario: ScenarioKeys, words: FaultConfig, beside: set[int]) -> Iterator[tuple[str, ...]]:

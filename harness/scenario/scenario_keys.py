@@ -74,6 +74,8 @@ class ScenarioKeys(ConfigModel):
     """A session to start from."""
     browser_clock_s: float = 0
     """How far the clock of the user's browser is ahead of the service's; negative: behind it."""
+    one_user: bool = False
+    """The sessions are conversations of one user, who goes from one to another in one window of the agent's page."""
     invariants: dict[str, InvariantConfig] = {}
     time_scale: PositiveFloat = 1
     seed: str = ""

@@ -133,6 +133,9 @@ class HistoryBuilder(CallBuilder):
         usage: ToldUsage | None = None,
         streamed: bool = False,
         opened: str | None = None,
+        stood_before: str | None = None,
+        was_away: bool = False,
+        loaded_again: bool = False,
         picture: str = "",
     ) -> "HistoryBuilder":
         """The turn ends; by default its answer contains the nonce."""
@@ -155,6 +158,9 @@ class HistoryBuilder(CallBuilder):
                 usage=usage,
                 streamed=streamed,
                 opened=opened,
+                stood_before=stood_before,
+                was_away=was_away,
+                loaded_again=loaded_again,
                 picture=picture,
             )
         )

@@ -13,6 +13,17 @@ The page streams an answer, has a button to stop it, and shows errors. Its bugs:
 - `by-clock`: the page shows only what is later than the message, by its own clock
 - `dead`: when the stream breaks, the page keeps what had come, and says nothing
 - `holes`: when the stream breaks, the page goes on with what the model says later
+
+Its user may begin another conversation, and come back by the list. More bugs:
+
+- `follows`: what streams in stands in the conversation that is shown
+- `shows-half`: a conversation that was left shows what had come by then, until the page is loaded again
+- `stays-empty`: so it does, without what had come
+- `stops-unseen`: a turn that its user leaves is stopped, and nothing says so
+- `stops`: no bug: a note says so
+- `one-id`: the messages of all conversations go on with the first one
+- `locks`: no bug: while the agent works its user can begin another conversation, and can not write there
+- `lists`: no bug: no conversation has an address, and the list has no links
 """
 
 import asyncio
@@ -33,6 +44,8 @@ SHELL = {
 }
 PAGE = """\
 <!doctype html><title>Agent</title>
+<button id="new">New chat</button>
+<nav></nav>
 <h1>How can I help?</h1>
 <main></main>
 <div id="busy" hidden>Thinking …</div>
@@ -43,7 +56,9 @@ PAGE = """\
 const bug = BUG, main = document.querySelector("main"), alert = document.querySelector("[role=alert]")
 const box = document.querySelector("textarea"), stop = document.querySelector("#stop")
 const busy = document.querySelector("#busy")
-let id = location.pathname.startsWith("/c/") ? location.pathname.slice(3) : null
+const named = location.pathname.startsWith("/c/") ? location.pathname.slice(3) : null
+let id = named, view = 0, running = 0, first = null
+const left = new Set()
 function add(who, text) {
   const it = document.createElement("p")
   it.className = who; it.textContent = text; main.append(it)
@@ -51,12 +66,42 @@ function add(who, text) {
 }
 function working(on) { busy.hidden = stop.hidden = !on; box.disabled = on }
 async function load() {
+  const mine = view
   if (!id) return
   const kept = await (await fetch("/api/" + id)).json()
+  if (mine != view) return
+  if (bug == "shows-half" && left.has(id)) return add("agent", "It has been")
+  if (bug == "stays-empty" && left.has(id)) return
   if (bug != "shows-nothing") for (const it of kept.said) add(it.who, it.text)
   if (bug == "looks-idle") return
   working(kept.busy)
-  if (kept.busy) setTimeout(() => { main.replaceChildren(); load() }, 300)
+  if (kept.busy) setTimeout(() => { if (mine == view) { main.replaceChildren(); load() } }, 300)
+}
+function list() {
+  const talks = JSON.parse(localStorage.talks || "[]")
+  document.querySelector("nav").replaceChildren(...talks.map((talk) => {
+    const link = document.createElement(bug == "lists" ? "li" : "a")
+    link.textContent = talk.title
+    link.href = "/c/" + talk.id
+    link.onclick = (click) => { click.preventDefault(); go(talk.id) }
+    return link
+  }))
+}
+function remember(title) {
+  const talks = JSON.parse(localStorage.talks || "[]")
+  localStorage.talks = JSON.stringify([{id, title: bug == "lists" ? "A talk" : title}, ...talks])
+  list()
+}
+function go(other) {
+  if (bug == "stops" || bug == "stops-unseen") fetch("/api/" + id, {method: "DELETE"})
+  if (!busy.hidden) left.add(id)
+  id = other
+  if (bug != "lists") history.pushState({}, "", other ? "/c/" + other : "/")
+  view += 1
+  main.replaceChildren()
+  alert.textContent = ""
+  working(bug == "locks" && running > 0)
+  load()
 }
 async function goOn(it, all) {
   for (;;) {
@@ -72,13 +117,16 @@ async function send(text) {
   working(true)
   if (!id) {
     id = Math.random().toString(36).slice(2)
-    if (bug != "anew") history.pushState({}, "", "/c/" + id)
+    if (bug != "anew" && bug != "lists") history.pushState({}, "", "/c/" + id)
+    if (bug != "anew") remember(text)
   }
   add("user", text)
   let it = null, all = "", ended = false
-  const sent = Date.now()
+  const sent = Date.now(), mine = view, talk = bug == "one-id" ? first ??= id : id
+  const seen = () => mine == view || bug == "follows"
+  running += 1
   try {
-    const reply = await fetch("/api/" + id, {method: "POST", body: text})
+    const reply = await fetch("/api/" + talk, {method: "POST", body: text})
     const reader = reply.body.pipeThrough(new TextDecoderStream()).getReader()
     let rest = ""
     for (;;) {
@@ -89,8 +137,9 @@ async function send(text) {
       for (const line of lines) {
         const told = JSON.parse(line)
         if (bug == "by-clock" && told.at < sent) continue
-        if (told.text) { it ??= add("agent", ""); it.textContent = all += told.text }
-        if (told.error) { alert.textContent = told.error; ended = true }
+        if (told.text) all += told.text
+        if (told.text && seen()) { it = it?.isConnected ? it : add("agent", ""); it.textContent = all }
+        if (told.error) { if (seen()) alert.textContent = told.error; ended = true }
         if (told.end) ended = true
       }
       if (bug == "by-clock") ended = true
@@ -100,9 +149,10 @@ async function send(text) {
   } catch (wrong) {
     if (bug == "spins") return
     if (bug == "holes" && it) await goOn(it, all)
-    else if (bug != "dead") alert.textContent = "Error: " + wrong.message
+    else if (bug != "dead" && seen()) alert.textContent = "Error: " + wrong.message
   }
-  working(false)
+  running -= 1
+  if (seen() || bug == "locks") working(false)
 }
 box.addEventListener("keydown", (key) => {
   if (key.key != "Enter") return
@@ -115,6 +165,8 @@ stop.onclick = () => {
   if (bug == "stops-nothing") working(false)
   else fetch("/api/" + id, {method: "DELETE"})
 }
+document.querySelector("#new").onclick = () => go(null)
+list()
 load()
 </script>
 """.replace("BUG", json.dumps(BUG))
@@ -212,7 +264,8 @@ async def answered(talk, message, tell):
             failed("more than 20 rounds of tools: the limit is reached")
     except asyncio.CancelledError:
         note = "(stopped by its user)"
-        talk.said.append({"who": "agent", "text": note})
+        if BUG != "stops-unseen":
+            talk.said.append({"who": "agent", "text": note})
         talk.messages = [*messages, {"role": "assistant", "content": note}]
         raise
     except ValueError as wrong:

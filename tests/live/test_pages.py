@@ -147,7 +147,7 @@ async def test_a_message_that_a_page_was_not_ready_for_is_typed_again(tmp_path: 
 async def test_a_page_that_does_not_load_again_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A service may take a connection and say nothing, also between two turns."""
     async with opened(tmp_path, url="/silent") as session:
-        monkeypatch.setattr("wedgehog.harness.agents.page.LOADED_WITHIN_S", 1.0)
+        monkeypatch.setattr("wedgehog.harness.agents.page_window.LOADED_WITHIN_S", 1.0)
         await _said(session, "mk1 here")
         await asyncio.wait_for(session.load_again(), 20)
         assert "Timeout" in (await _said(session, "mk2 there", first=False)).error
@@ -216,6 +216,20 @@ STORIES: dict[str, dict[str, set[str]]] = {
         "looks-idle": set(),
         "stays-busy": {"turn_deadline", "session_recovers"},
     },
+    "answer-comes-while-user-is-in-another-chat": {
+        "sound": set(),
+        "lists": set(),
+        "stays-empty": set(),
+        "one-id": {"sessions_apart"},
+    },
+    "user-comes-back-before-the-answer": {
+        "sound": set(),
+        "locks": set(),
+        "stops": set(),
+        "shows-half": set(),
+        "follows": {"sessions_apart"},
+        "stops-unseen": {"error_surfaced"},
+    },
 }
 """The agents that play a scenario, with what is red at level `safe`."""
 
@@ -223,13 +237,15 @@ STORIES: dict[str, dict[str, set[str]]] = {
 FORGETFUL = {
     "page-is-loaded-again": {"anew", "shows-nothing"},
     "front-end-goes-away-in-mid-reply": {"looks-idle"},
+    "answer-comes-while-user-is-in-another-chat": {"stays-empty", "one-id"},
+    "user-comes-back-before-the-answer": {"shows-half"},
 }
 """The agents in which `page_kept` is red, at level `strict`."""
 
 
 def _shows_pictures(campaign: Path, told: list[dict[str, Any]]) -> None:
     """Each turn has one in its run's folder; the report has those of runs that did not pass."""
-    kept = {it["agent"]: list(campaign.glob(f"{it['scenario']}/{it['agent']}/page-main-*.jpg")) for it in told}
+    kept = {it["agent"]: list(campaign.glob(f"{it['scenario']}/{it['agent']}/page-*.jpg")) for it in told}
     assert all(kept.values()), kept
     failed = sum(len(kept[it["agent"]]) for it in told if it["verdict"] != "pass")
     assert (campaign / "report.html").read_text().count('<img src="data:image/jpeg;base64,') == failed
@@ -237,11 +253,21 @@ def _shows_pictures(campaign: Path, told: list[dict[str, Any]]) -> None:
 
 @pytest.mark.parametrize("story", STORIES)
 def test_a_planted_bug_is_red_and_the_sound_agent_is_not(wedgehog: Any, tmp_path: Path, story: str):
-    """A page may begin anew in sight of its user; at level `strict` it must show what was said."""
+    """A page may begin anew in sight of its user, may let them have one answer at a time, and may end a turn that they
+    leave if it says so. At level `strict` it must show what was said, also to a user who comes back.
+    """
     for bug in STORIES[story]:
         words = ["{python}", str(AGENT), "{port}", "{llm_url}", "{session_dir}", bug]
-        page = {"start": words, "answer": "p.agent", "busy": "#busy", "stop": "#stop"}
-        spec = {"name": bug, "wire": "anthropic", "page": page, "limits": {"turn_s": 12}, "start_s": 12, "recover_s": 0}
+        page = {"start": words, "answer": "p.agent", "busy": "#busy", "stop": "#stop", "new_chat": "#new"}
+        page |= {"chats": "nav li"} if bug == "lists" else {}
+        spec = {
+            "name": bug,
+            "wire": "anthropic",
+            "page": page,
+            "limits": {"turn_s": 25 if "user" in story else 12},
+            "start_s": 12,
+            "recover_s": 0,
+        }
         (tmp_path / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
     agents = [word for bug in STORIES[story] for word in ("--agent", f"{bug}.yaml")]
     done = wedgehog("run", story, *agents, "--network", "embedded")

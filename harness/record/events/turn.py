@@ -67,7 +67,13 @@ class TurnEnded(Event):
     streamed: bool = False
     """Whether a service sent its status before it knew the answer, as server-sent events do."""
     opened: str | None = None
-    """What a page showed when it was opened again for the message of this turn; None: it was open, or is no page."""
+    """What a page showed when it was opened again, or come back to, for the message of this turn; else None."""
+    stood_before: str | None = None
+    """The answers on a page before the message, where one user has all sessions; None: its user has one session."""
+    was_away: bool = False
+    """Whether its user was in another conversation for a part of the turn."""
+    loaded_again: bool = False
+    """Whether its user came back then, and loaded the page again to see the answer."""
     picture: str = ""
     """The file in the run's folder with a picture of the page at the end of the turn; empty if there is none."""
 

@@ -67,6 +67,28 @@ def test_what_the_service_had_while_its_page_was_closed_is_shown(hangs_up: bool,
     assert check("page_kept", tell.seal()).status == status
 
 
+@pytest.mark.parametrize(("loaded_again", "status"), [(True, "fail"), (False, "nothing")])
+def test_a_user_who_comes_back_sees_the_answer_without_loading_the_page(loaded_again: bool, status: str):
+    """At level `safe` it is enough that they see it then."""
+    tell = HistoryBuilder()
+    tell.message()
+    answer = f"All is well. {tell.nonce}"
+    tell.reply(tell.ask(1), answer)
+    history = tell.end(answer, was_away=True, loaded_again=loaded_again).seal()
+    assert check("page_kept", history).status == status
+    assert check("error_surfaced", history).status == "pass"
+
+
+@pytest.mark.parametrize(("was_away", "status"), [(True, "pass"), (False, "fail")])
+def test_a_page_may_stop_what_its_user_leaves_if_it_says_so(was_away: bool, status: str):
+    """Where its user did not leave, that is no reason."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1))
+    history = tell.end("(Generation stopped)", was_away=was_away).seal()
+    assert check("error_surfaced", history).status == status
+
+
 def test_a_page_that_stayed_open_is_not_judged():
     """Nor is an agent without a page."""
     tell = HistoryBuilder()

@@ -87,6 +87,19 @@ def test_words_of_another_session_are_named():
     assert check("sessions_apart", alone.end().seal()).status == "nothing"
 
 
+def test_an_answer_in_another_conversation_of_the_same_user_is_a_stray():
+    """Also where it stood there before the message of that conversation."""
+    tell = HistoryBuilder()
+    tell.message(session="A")
+    tell.answer_step(1)
+    theirs = tell.nonce
+    tell.end()
+    tell.message(session="B")
+    tell.answer_step(1)
+    found = check("sessions_apart", tell.end(stood_before=f"Here you are: {theirs}").seal())
+    assert found.says == "before turn 2 of session B its page showed the answer to turn 1 of session A"
+
+
 def in_two_chats(answer_goes_to: str) -> History:
     """The answer to A's message is sent when B's turn is over."""
     tell = HistoryBuilder()

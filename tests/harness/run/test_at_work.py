@@ -169,3 +169,16 @@ def test_a_reply_that_the_agent_hung_up_on_does_not_come(run: Any):
     run.replies[call] = SentReply(Reply((Text("A small animal."),)))
     run.tell.add(HungUp(call=call))
     assert run.since_s(1, "A small") is None
+
+
+def test_an_answer_that_came_whole_and_is_not_shown_is_unread(run: Any):
+    """Not before its end, and not while the agent asks again. Its last word shows that it was read."""
+    run.tell.message()
+    words = f"{next(run.tell._history.of(StimulusGiven)).marker} Hello"
+    call = run.tell.ask(1)
+    assert not run.work.unread(words, "")
+    run.tell.reply(call, "All is **well**.")
+    assert run.work.unread(words, "All is")
+    assert not run.work.unread(words, "All is well.")
+    run.tell.ask(1)
+    assert not run.work.unread(words, "")

@@ -25,6 +25,7 @@ SHOWN = ControlFacts(True, tools=frozenset({"bash"}), shell=True, streams=True, 
 COMMAND = {"command": ["x", "{message}"]}
 WRONG_SHAPE = {"faults": [{"do": "wrong_shape"}]}
 WRONG_PLAN = {"faults": [{"at": {"on": "background"}, "do": "wrong_shape"}]}
+ONE_USER = {"one_user": True, "turns": [{"user": "x", "session": "A"}, {"user": "y", "session": "B"}]}
 PAGE = {"turns": [{"user": "Read it.", "model": [{"tool": "fetch", "args": {"url": "{web_url}/a"}}]}]}
 QUESTION = {"turns": [{"user": "Paint it.", "model": [{"tool": "ask_user", "args": {"question": "Which colour?"}}]}]}
 
@@ -520,6 +521,9 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         ({"faults": [{"link": "channel", "do": "down"}]}, SHOWN, {}, "its user does not sit in front of a page (page)"),
         ({"browser_clock_s": 300}, SHOWN, {}, "its user does not sit in front of a page (page)"),
         ({"turns": [{"user": "x", "loads_again": True}]}, SHOWN, {}, "its user does not sit in front of a page (page)"),
+        (ONE_USER, SHOWN, {}, "its user does not sit in front of a page (page)"),
+        (ONE_USER, SHOWN, {"page": {"start": ["x", "{port}"]}}, "how its user begins another conversation"),
+        (ONE_USER, SHOWN, {"page": {"start": ["x", "{port}"], "new_chat": "#new"}}, ""),
         (
             {"turns": [{"user": "x", "model": [{"text": "y"}]}, {"user": "z", "during": {"phase": "middle"}}]},
             SHOWN,

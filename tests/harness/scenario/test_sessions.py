@@ -46,6 +46,13 @@ def test_what_several_sessions_cannot_have_is_a_mistake(turns: tuple[dict[str, A
         told(*turns)
 
 
+def test_one_user_with_one_conversation_goes_nowhere():
+    """Two sessions of one user are two conversations in one window."""
+    assert {"sessions", "page", "new_chat"} <= told(A, B, one_user=True).needs
+    with pytest.raises(ValidationError, match="only one conversation"):
+        told(A, one_user=True)
+
+
 def test_each_session_has_its_recovery():
     """Two messages for each, after the scenario's own."""
     messages = RunMessages(told(A, {**B, **DURING}), RunTokens(1), 1.0)
