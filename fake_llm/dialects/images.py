@@ -1,4 +1,4 @@
-"""What an image's bytes are: whether they are base64, which format they begin like, and how large a picture is."""
+"""What the bytes of a picture or a PDF in base64 are: the format that they begin like, and a picture's size."""
 
 import re
 import struct
@@ -47,3 +47,13 @@ def pixels_of(data: str) -> tuple[int, int] | None:
         return None
     width, height = struct.unpack(">II", size)
     return width, height
+
+
+def is_pdf(data: str) -> bool:
+    """Return whether bytes in base64 have the beginning and the end of a PDF.
+
+    >>> is_pdf("JVBERi0xLjQKJSVFT0YK"), is_pdf("JVBERi0xLjQgbm8=")
+    (True, False)
+    """
+    content = b64decode(data)
+    return content.startswith(b"%PDF-") and b"%%EOF" in content

@@ -8,6 +8,7 @@ from typing import Any, Final
 from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.reply import FileAction
 from wedgehog.fake_llm.script.roles import filled, kinds_of
+from wedgehog.fake_llm.script.schema_values import resolved
 
 READ_FILE: Final = "read_file"
 WRITE_FILE: Final = "write_file"
@@ -90,7 +91,7 @@ def _as_file_tool(tool: ToolSpec, role: str) -> Iterator[FileTool]:
         yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, content: it.content, **chooser}))
     elif role == EDIT_FILE and path and old and new:
         yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, old: it.old, new: it.new, **chooser}))
-    elif role == EDIT_FILE and (listed := _list_of_edits(properties)):
+    elif role == EDIT_FILE and (listed := _list_of_edits(schema)):
         if path or listed.path:
             yield FileTool(tool.name, lambda it, where: listed.arguments(schema, path, it, where))
     elif role == SEARCH_FILES and pattern and _SEARCHES.search(tool.name):
@@ -120,7 +121,7 @@ class _ListOfEdits:
 
     def arguments(self, schema: Mapping[str, Any], path: str, action: FileAction, where: str) -> dict[str, Any]:
         one = {self.old: action.old, self.new: action.new} | ({self.path: where} if self.path else {})
-        items = schema["properties"][self.name]["items"]
+        items = resolved(schema["properties"][self.name]["items"], schema)
         return filled(schema, {**({path: where} if path else {}), self.name: [filled(items, one)]})
 
 
@@ -145,10 +146,10 @@ def _chooser(properties: Mapping[str, Any], role: str) -> dict[str, str]:
     return {}
 
 
-def _list_of_edits(properties: Mapping[str, Any]) -> _ListOfEdits | None:
-    for name, schema in properties.items():
-        items = schema.get("items") if isinstance(schema, Mapping) else None
-        inside = items.get("properties") if isinstance(items, Mapping) else None
+def _list_of_edits(schema: Mapping[str, Any]) -> _ListOfEdits | None:
+    for name, one in (schema.get("properties") or {}).items():
+        items = one.get("items") if isinstance(one, Mapping) else None
+        inside = resolved(items, schema).get("properties")
         if inside and (old := _named(inside, _OLD)) and (new := _named(inside, _NEW)):
             return _ListOfEdits(name, old, new, _named(inside, _PATHS))
     return None

@@ -16,16 +16,17 @@ def file_calls_work(history: History) -> Iterator[Verdict]:
     """A call whose old text stands once in its file, or that writes a file anew, changes the file.
 
     Judged as [`file_result_true`](#file_result_true) is, for calls whose result reached the model. Calls that write are
-    judged only if another one of the run replaced a file: some agents allow that only by edits. An agent that refuses a
-    sound edit makes its model try it again and again, or write the whole file anew.
+    judged only if another one of the run replaced a file: some agents allow that only by edits. A file in which its
+    user has written something else since the turn before may be protected until the model has read it again. An agent
+    that refuses a sound edit makes its model try it again and again, or write the whole file anew.
 
     Fix: Look for the old text in the lines as the model has read them, whatever their ends are. Take an empty text for
-    a text. Refuse an edit of a file that has changed only if the old text is not in it any more.
+    a text. Compare what stands in a file, not the time of its last change.
     """
     changes = [(change, use) for change in file_changes(history) for use in change.uses if use.results]
     worked = {_role(use) for change, use in changes if has_effect(change, use) and change.before.kind == "file"}
     for change, use in changes:
-        if _role(use) not in worked or not _fits(change, use):
+        if _role(use) not in worked or change.stale or not _fits(change, use):
             continue
         if has_effect(change, use) or change.now.text is None:
             yield passed(because=f"{name_of_call(use)} worked")

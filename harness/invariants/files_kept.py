@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.record.events.base import Event
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.file_versions import FileChange, file_changes, loosely
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 
 SHOWN_CHARS = 60
 LOST_CHARACTER = "\ufffd"
@@ -17,23 +18,32 @@ def files_kept(history: History) -> Iterator[Verdict]:
     r"""After a turn each file holds what it held before, changed by calls of the model that arrived whole.
 
     Judged for the files that the scenario names, where the agent's own tools read, wrote or edited them, no command of
-    its shell ran in the turn, and it was not killed. Each of the calls may have worked or not, in their order; an edit
-    whose old text occurs more than once may have changed one place or all. Empty lines at the end and the encoding of
-    the same characters may differ, and the line ends of what the model wrote, but not those of the other lines.
+    its shell ran in the turn, it was not killed, and the disk was not full. Each of the calls may have worked or not,
+    in their order; an edit whose old text occurs more than once may have changed one place or all. Empty lines at the
+    end and the encoding of the same characters may differ, and the line ends of what the model wrote, but not those of
+    the other lines.
 
     Fix: Write to a temporary file and rename it. Do not write what has not arrived whole. Read a file again right
     before an edit, and make parallel edits of one file one after the other. Replace the text as it is: no patterns
     (`$&`, `\1`) in the new text. Keep the file's own line ends and encoding, and refuse what cannot be decoded.
     """
-    for change in file_changes(history):
-        if change.before.text is None and change.before.kind == "file":
-            continue  # too long to compare
-        if not change.changed or change.now.kind == "other":
-            continue
-        if wrong := _wrong(change):
-            yield fail(f"turn {change.turn}: {change.now.path} {wrong}", _evidence(change))
-        else:
-            yield passed(because=f"turn {change.turn}: {change.now.path} holds what the model wrote")
+    full = turns_with_a_full_disk(history)
+    yield from map(judged, (change for change in file_changes(history) if change.turn not in full))
+
+
+def turns_with_a_full_disk(history: History) -> frozenset[int]:
+    """The turns in which the disk was full."""
+    return frozenset(fired.turn for fired in history.of(FaultFired) if fired.of_disk)
+
+
+def judged(change: FileChange) -> Verdict:
+    """Whether a file holds what it may hold; nothing if it did not change, or is too long to compare."""
+    too_long = change.before.text is None and change.before.kind == "file"
+    if too_long or not change.changed or change.now.kind == "other":
+        return nothing()
+    if wrong := _wrong(change):
+        return fail(f"turn {change.turn}: {change.now.path} {wrong}", _evidence(change))
+    return passed(because=f"turn {change.turn}: {change.now.path} holds what the model wrote")
 
 
 def _wrong(change: FileChange) -> str:

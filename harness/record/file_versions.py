@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from wedgehog.harness.record.events.files import FileCall, FileSeen, FilesSeen
 from wedgehog.harness.record.history import History
@@ -26,6 +25,8 @@ class FileChange:
     uses: Sequence[ToolUse]
     halves: Sequence[ToolUse] = ()
     """Such calls of which only a part arrived."""
+    stale: bool = False
+    """Whether its user has written something else into it since the turn before."""
 
     def versions(self, *, with_use: ToolUse | None = None, without: ToolUse | None = None) -> frozenset[str]:
         """The texts that it may hold now: all, or those in which one of the calls has its effect, or has none."""
@@ -81,18 +82,20 @@ def loosely(text: str) -> str:
 def file_changes(history: History) -> Iterator[FileChange]:
     """What became of each file in each turn, where that can be known: no command ran then, and nothing was killed."""
     looks = list(history.of(FilesSeen))
-    for before, after in pairwise(looks):
+    for earlier, before, after in zip([None, *looks], looks, looks[1:], strict=False):
         if after.by_user:
             continue
         uses = [use for use in history.tool_uses if before.id < use.reply.id < after.id]
         if any(use.offered.traced for use in uses) or _killed(history, before.id, after.id):
             continue
+        known = {it.path: it.sha256 for it in earlier.files} if earlier is not None and before.by_user else {}
         for old, now in zip(before.files, after.files, strict=True):
             mine = [use for use in uses if _changes(use, now.path)]
             whole = _once(use for use in mine if use.offered.whole)
             if len(whole) <= MOST_CALLS:
                 halves = _once(use for use in mine if not use.offered.whole)
-                yield FileChange(after.turn, old, now, after, whole, halves)
+                stale = known.get(now.path, old.sha256) != old.sha256
+                yield FileChange(after.turn, old, now, after, whole, halves, stale)
 
 
 def _killed(history: History, first: int, last: int) -> bool:

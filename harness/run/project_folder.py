@@ -41,17 +41,16 @@ class ProjectFolder:
             self._look(turn, ())
 
     def _look(self, turn: int, by_user: tuple[str, ...]) -> None:
-        files = tuple(seen(self._folder / name, name) for name in self._names)
+        files = tuple(seen(self._path(name), name) for name in self._names)
         self.history.add(FilesSeen(turn=turn, files=files, by_user=by_user))
 
-    @property
-    def _folder(self) -> Path:
+    def _path(self, name: str) -> Path:
         place = self.place()
-        return place.outside(place.cwd)
+        return place.outside(place.cwd / name)
 
     def _write(self, given: Mapping[str, ProjectFileConfig]) -> None:
         for name, config in given.items():
-            path = self._folder / name
+            path = self._path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             if config.kind == "folder":
                 path.mkdir(exist_ok=True)

@@ -228,7 +228,8 @@ class _Run:
             return None
         home = self.folder.absolute()
         folders = session_folders(self.job.agent, self.job.scenario.sessions)
-        return SmallDisk(self.folder, [home / name for name in ("home", *folders)])
+        theirs = sorted({f"cwd/{name.split('/')[0]}" for name in self.job.scenario.files_named if "/" in name})
+        return SmallDisk(self.folder, [home / name for name in ("home", *folders, *theirs)])
 
     def _private_hosts(self) -> PrivateHosts | None:
         """The agent's own network, if its spec names hard-coded hosts."""

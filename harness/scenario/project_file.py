@@ -5,10 +5,12 @@ import codecs
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, NonNegativeInt, model_validator
+from pydantic import AfterValidator, BeforeValidator, NonNegativeInt, PositiveInt, model_validator
 
 from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.scenario.mistake import BadValueError
+
+DOTS = b"." * 79 + b"\n"
 
 
 def _short(value: Any) -> Any:
@@ -38,8 +40,10 @@ class ProjectFileConfig(ConfigModel):
     encoding: Annotated[str, AfterValidator(_encoding)] = "utf-8"
     hex: Annotated[str, AfterValidator(_hex)] = ""
     """Bytes behind the text, as pairs of hexadecimal digits."""
+    times: PositiveInt = 1
+    """How often all of this stands in it."""
     bytes: NonNegativeInt = 0
-    """The text is repeated up to this many bytes."""
+    """It is filled up to this size with lines of dots."""
     kind: Literal["file", "folder", "pipe"] = "file"
     """`pipe`: a named pipe that no other program writes to."""
 
@@ -56,8 +60,9 @@ class ProjectFileConfig(ConfigModel):
     @property
     def content(self) -> builtins.bytes:
         """What stands in it."""
-        data = self.text.encode(self.encoding) + builtins.bytes.fromhex(self.hex)
-        return data if not self.bytes else (data * (self.bytes // max(1, len(data)) + 1))[: self.bytes]
+        data = (self.text.encode(self.encoding) + builtins.bytes.fromhex(self.hex)) * self.times
+        missing = max(0, self.bytes - len(data))
+        return data + (DOTS * (missing // len(DOTS) + 1))[:missing]
 
 
 def _paths(files: dict[str, ProjectFileConfig]) -> dict[str, ProjectFileConfig]:

@@ -19,6 +19,8 @@ PASSING = (429, 500, 502, 503, 529)
 STRING = {"type": "string"}
 KNOWN = {}
 """What it has read, by path."""
+TIMES = {}
+"""The times of the last changes that it knows of, by path."""
 
 
 class ModelError(Exception):
@@ -185,6 +187,7 @@ class Agent:
             raise ToolError(f"{path} has {found.st_size} bytes; read a part of it")
         data = Path(path).read_bytes()
         KNOWN[path] = data
+        TIMES[path] = found.st_mtime_ns
         if "decodes-strictly" in self.bugs:
             return data.decode()
         if b"\0" in data and "shows-bytes" not in self.bugs:
@@ -196,16 +199,25 @@ class Agent:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         if "loses-writes" in self.bugs and Path(path).exists():
             return f"Wrote {path}."
-        fresh = Path(f"{path}.new")
-        if "writes-in-place" in self.bugs:
-            Path(path).write_text("")
-            raise ToolError("no space left on the device")
-        fresh.write_text(text, newline="")
-        fresh.replace(path)
+        self.store(path, text.encode())
         return f"Wrote {path}."
+
+    def store(self, path, data):
+        if "writes-in-place" in self.bugs:
+            Path(path).write_bytes(data)
+            return
+        fresh = Path(f"{path}.new")
+        try:
+            fresh.write_bytes(data)
+        except OSError:
+            fresh.unlink()
+            raise
+        fresh.replace(path)
 
     async def edit(self, path, edits):
         data = self.before(path)
+        if "compares-times" in self.bugs and TIMES.get(path) != Path(path).stat().st_mtime_ns:
+            raise ToolError(f"{path} has been modified since it was read; read it again")
         if "writes-at-once" in self.bugs:
             await asyncio.sleep(0.01)
         fallback = "replace" if "guesses-the-encoding" in self.bugs else "surrogateescape"
@@ -216,9 +228,8 @@ class Agent:
             raise ToolError("the new text is missing")
         if "forgets-carriage-returns" in self.bugs:
             text = text.replace("\r\n", "\n")
-        fresh = Path(f"{path}.new")
-        fresh.write_bytes(text.encode("utf-8", "surrogateescape"))
-        fresh.replace(path)
+        self.store(path, text.encode("utf-8", "surrogateescape"))
+        TIMES[path] = Path(path).stat().st_mtime_ns
         if "edits-what-it-remembers" in self.bugs:
             KNOWN[path] = Path(path).read_bytes()
         return f"Edited {path}."
@@ -321,6 +332,9 @@ class Looking(Agent):
             return "Error: this is no picture that a model can be shown."
         if "sends-any-picture" not in self.bugs and max(struct.unpack(">II", data[16:24])) > 2000:
             return "Error: this picture is too wide."
+        if path.suffix == ".pdf":
+            source = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(data).decode()}
+            return [{"type": "document", "source": source}]
         picture = {"type": "base64", "media_type": "image/png", "data": base64.b64encode(data).decode()}
         return [{"type": "image", "source": picture}]
 
@@ -344,7 +358,9 @@ def agent(kind, *bugs):
 flat, listed, one_tool, patching, looking = (agent(kind) for kind in (Agent, Listed, OneTool, Patching, Looking))
 sends_any_picture = agent(Looking, "sends-any-picture")
 BUGS = (
+    "compares-times",
     "writes-at-once",
+    "writes-in-place",
     "runs-halves",
     "hides-failures",
     "failed-tool-ends-the-turn",

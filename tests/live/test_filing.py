@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests.live.test_textual_agents import stands
+from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 
 AGENTS = Path(__file__).with_name("filing.py")
 SOUND = ("flat", "listed", "one_tool", "patching", "looking")
@@ -25,7 +26,9 @@ SEEN = {
     "edits_past_the_end": {"edit-keeps-line-ends": "files_kept"},
     "guesses_the_encoding": {"edit-of-an-old-encoding": "files_kept"},
     "forgets_carriage_returns": {"edit-keeps-line-ends": "files_kept"},
+    "compares_times": {"file-is-saved-unchanged": "file_calls_work"},
     "sends_any_picture": {
+        "document-is-no-pdf": "session_recovers",
         "picture-is-no-picture": "session_recovers",
         "picture-has-another-format": "session_recovers",
         "picture-is-too-wide": "session_recovers",
@@ -34,7 +37,8 @@ SEEN = {
     "takes_nothing_for_missing": {"file-is-written-anew": "file_calls_work"},
     "matches_carriage_returns": {"edit-keeps-line-ends": "file_calls_work"},
 }
-STRICT = ("takes_nothing_for_missing", "matches_carriage_returns")
+IN_VIRTUAL_TIME = "the scenario's faults act on processes and disk"
+STRICT = ("compares_times", "takes_nothing_for_missing", "matches_carriage_returns")
 
 
 @pytest.fixture
@@ -59,7 +63,7 @@ def test_sound_agents_of_each_shape_pass_all_stories_of_files(wedgehog: Any, spe
     found = stands(tmp_path)
     assert len(found) == len(SOUND) * len({scenario for scenario, _ in found}) >= 80
     missing = "the agent advertises no tool "
-    assert {told for told, *_ in found.values() if not told.startswith(missing)} == {"pass"}
+    assert {told for told, *_ in found.values() if not told.startswith((missing, IN_VIRTUAL_TIME))} == {"pass"}
     assert {agent for (_, agent), (told, *_) in found.items() if told.startswith(missing)} == {*SOUND} - {"flat"}
 
 
@@ -76,3 +80,13 @@ def test_each_bug_is_seen(wedgehog: Any, specs: Any, tmp_path: Path):
         if invariant not in found[scenario, agent]
     }
     assert not unseen
+
+
+def test_a_file_survives_a_full_disk_if_it_is_replaced_whole(wedgehog: Any, specs: Any, tmp_path: Path):
+    """Its tail is lost where it is emptied first."""
+    if why := disk_unavailable_reason():
+        pytest.skip(why)
+    wedgehog("run", "disk-full-in-an-edit", *specs("flat", "writes_in_place"), "--level", "strict")
+    found = stands(tmp_path)
+    assert found["disk-full-in-an-edit", "writes_in_place"] == ("files_survive",)
+    assert found["disk-full-in-an-edit", "flat"] == ("pass",)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from tests.properties.valid_runs import RunDraw, Violation
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.files import FileCall
 from wedgehog.harness.testing.history_builder import result
 
@@ -48,8 +49,21 @@ def _refused_edit(play: RunDraw) -> None:
     play.tell.end().finds(notes=NOTES.replace("bread", "cake"))
 
 
+def _full_disk(play: RunDraw) -> None:
+    """The disk is full, and a file is empty after the edit that failed."""
+    play.tell.finds(notes=NOTES)
+    play.tell.message()
+    call = play.ask(1)
+    struck = {"turn": play.tell.turn, "step": 1, "attempt": 1, "call": call, "proof": "built"}
+    play.tell.add(FaultFired(fault=0, name="disk_full", link="agent", of_disk=True, **struck))
+    (token,) = play.tell.reply(call, tools=[True], name="edit", files=[_edit("bread", "cake")])
+    play.tell.answer_step(2, [result(token, printed=False, signs=("failed",))])
+    play.tell.end().finds(notes="")
+
+
 FILES: Mapping[str, tuple[Violation, ...]] = {
     "files_kept": (_half_a_file, _emptied_file),
+    "files_survive": (_full_disk,),
     "file_result_true": (_lost_edit,),
     "file_calls_work": (_refused_edit,),
 }

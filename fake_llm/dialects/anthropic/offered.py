@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.dialects import schema_mistakes
 from wedgehog.fake_llm.dialects.base import Refusal, bad
-from wedgehog.fake_llm.dialects.images import format_of, is_base64, pixels_of
+from wedgehog.fake_llm.dialects.images import format_of, is_base64, is_pdf, pixels_of
 from wedgehog.fake_llm.request import listed, mapped
 
 _NAME: Final = re.compile(r"^[a-zA-Z0-9_-]{1,128}$")
@@ -89,8 +89,17 @@ def _content(place: str, content: object) -> Iterator[Refusal]:
             yield bad(f"{place}.{number}.text: cache_control cannot be set for empty text blocks")
         if block.get("type") == "image":
             yield from _image(f"{place}.{number}.image.source.base64", mapped(block.get("source")))
+        elif block.get("type") == "document":
+            yield from _pdf(f"{place}.{number}.pdf.source.base64", mapped(block.get("source")))
         elif block.get("type") == "tool_result":
             yield from _content(f"{place}.{number}.tool_result.content", block.get("content"))
+
+
+def _pdf(place: str, source: dict[str, Any]) -> Iterator[Refusal]:
+    """Refuse a document that is no PDF: https://github.com/anthropics/claude-code/issues/25323 ."""
+    data = source.get("data")
+    if source.get("type") == "base64" and isinstance(data, str) and is_base64(data) and not is_pdf(data):
+        yield bad(f"{place}.data: The PDF specified was not valid.")
 
 
 def _image(place: str, source: dict[str, Any]) -> Iterator[Refusal]:

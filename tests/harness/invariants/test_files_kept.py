@@ -3,6 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.files import FileCall
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
@@ -139,3 +140,38 @@ def test_a_sound_edit_works_where_another_one_does(second: FileCall, status: str
     """An old text that is not there, or stands there more than once, may be refused."""
     history = played(BREAD, second, now=NOTES.replace("Buy bread.", "Bread is here."), signs=("failed",))
     assert check("file_calls_work", history).status == status
+
+
+@pytest.mark.parametrize(("now", "status"), [(NOTES, "pass"), ("", "fail"), (BOTH[:5], "fail")])
+def test_a_file_survives_a_full_disk(now: str, status: str):
+    """At level strict: most programs empty a file before they write it."""
+    tell = HistoryBuilder()
+    tell.finds(notes=NOTES)
+    tell.message()
+    call = tell.ask(1)
+    struck = {"turn": tell.turn, "step": 1, "attempt": 1, "call": call, "proof": "built"}
+    tell.add(FaultFired(fault=0, name="disk_full", link="agent", of_disk=True, **struck))
+    (token,) = tell.reply(call, tools=[True], name="edit", files=[BREAD])
+    tell.answer_step(2, [result(token, printed=False, signs=("failed",))])
+    history = tell.end().finds(notes=now).seal()
+    assert (check("files_survive", history).status, check("files_kept", history).status) == (status, "nothing")
+
+
+@pytest.mark.parametrize(("text", "status"), [(NOTES, "fail"), (f"{NOTES}Mine.\n", "nothing")])
+def test_a_file_that_its_user_changed_may_be_protected_and_one_saved_again_may_not(text: str, status: str):
+    """Until the model has read it again."""
+    tell = HistoryBuilder()
+    tell.finds(notes=NOTES)
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="edit", files=[edit("Water", "Do not water")])
+    tell.answer_step(2, [result(token, printed=False, signs=())])
+    first = NOTES.replace("Water", "Do not water")
+    tell.end().finds(notes=first)
+    later = text.replace("Water", "Do not water")
+    tell.finds(notes=later, by_user=["notes.txt"])
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="edit", files=[BREAD])
+    tell.answer_step(2, [result(token, printed=False, signs=("failed",))])
+    assert check("file_calls_work", tell.end().finds(notes=later).seal()).status == (
+        "pass" if status == "nothing" else status
+    )
