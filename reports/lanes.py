@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
+from wedgehog.harness.record.events.files import FilesSeen
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.events.service import (
     BackendClosed,
@@ -24,6 +25,7 @@ from wedgehog.harness.record.left_working import calls_after_it_left
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, fault_words, place
+from wedgehog.reports.timeline import files_in_words
 from wedgehog.reports.tool_runs import tool_runs
 from wedgehog.reports.words import many, one_line, seconds
 
@@ -76,6 +78,7 @@ def lanes(history: History, remarks: Sequence[str] = (), most_rows: int = MOST_R
         ("timers", _timers(history, remarks)),
         ("tools", _tools(history)),
         ("tool host", (_moment(it, "tool", "•", f"{it.tool} was called") for it in history.of(ToolAsked))),
+        ("files", (_moment(it, "tool", "•", files_in_words(it)) for it in history.of(FilesSeen))),
         ("pages", (_moment(it, "tool", "•", f"page {it.path}: {it.status}") for it in history.of(PageAsked))),
         ("database", map(_query, history.of(StoreAsked))),
         ("pipes", _pipes(history)),

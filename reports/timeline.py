@@ -13,6 +13,7 @@ from wedgehog.harness.record.events.call import (
     RequestRefused,
 )
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
+from wedgehog.harness.record.events.files import FileSeen, FilesSeen
 from wedgehog.harness.record.events.run import BadCertificateShown, HostRefused, SessionPlanted, Trouble
 from wedgehog.harness.record.events.service import (
     BackendClosed,
@@ -91,6 +92,18 @@ def _backend_closed(event: BackendClosed) -> str:
     return f"{event.link}: connection {event.connection} closed {by}{under}: {crossed}"
 
 
+def files_in_words(event: FilesSeen) -> str:
+    """`notes.txt 40 bytes, today.txt is not there`; of files that the user wrote, these alone."""
+    shown = [it for it in event.files if it.path in event.by_user or not event.by_user]
+    return ", ".join(f"{it.path} {_state(it)}" for it in shown)
+
+
+def _state(file: FileSeen) -> str:
+    if file.kind == "missing":
+        return "is not there"
+    return f"{file.size:,} bytes" if file.kind == "file" else "is no regular file"
+
+
 def _turn_ended(event: TurnEnded) -> str:
     said = event.error or event.answer
     return f"turn {event.turn} ended: {event.ended}" + (f": {said}" if said else "")
@@ -109,6 +122,7 @@ _WORDS: Mapping[type[Event], Callable[[Any], str]] = {
     FaultUnproven: lambda event: f"fault {event.name}: nothing proves it",
     FaultHealed: lambda event: f"fault {event.name}: removed",
     BeaconSeen: _command,
+    FilesSeen: lambda event: f"{'the user wrote' if event.by_user else 'files'}: {files_in_words(event)}",
     ToolAsked: lambda event: f"tool {event.tool} of the tool host was called",
     ToolRefused: lambda event: f"the tool host refused a request with {event.status}",
     TokenAsked: lambda event: (

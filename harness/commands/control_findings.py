@@ -42,6 +42,9 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
         yield CheckFinding(True, "it makes background calls; they are answered and counted separately")
     if facts.worker:
         yield CheckFinding(True, "it runs another program that asks the model: the scenarios of the tag worker apply")
+    if facts.file_tools:
+        does = ", ".join(sorted(facts.file_tools))
+        yield CheckFinding(True, f"it has tools of its own for files ({does}): the scenarios of the tag files apply")
     yield from _refused_hosts(history)
     for refusal in sorted(facts.refusals):
         yield CheckFinding(False, f"the provider refused a request without any fault: {refusal}", optional=True)

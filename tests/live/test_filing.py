@@ -90,3 +90,11 @@ def test_a_file_survives_a_full_disk_if_it_is_replaced_whole(wedgehog: Any, spec
     found = stands(tmp_path)
     assert found["disk-full-in-an-edit", "writes_in_place"] == ("files_survive",)
     assert found["disk-full-in-an-edit", "flat"] == ("pass",)
+
+
+def test_the_check_says_what_an_agent_can_do_with_files(wedgehog: Any, specs: Any):
+    """Then its user knows which stories apply."""
+    specs("patching")
+    told = wedgehog("agents", "check", "patching.yaml")
+    says = "it has tools of its own for files (edit_file, read_file, write_file): the scenarios of the tag files apply"
+    assert says in told.stdout, told.stdout + told.stderr

@@ -11,6 +11,7 @@ from wedgehog.harness.invariants.scope import folded, together
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import HungUp, ReplyStarted, RequestArrived, RequestRefused
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired
+from wedgehog.harness.record.events.files import FileSeen, FilesSeen
 from wedgehog.harness.record.events.service import ChatAsked, PageAsked, PipeClosed, PipeOpened, StoreAsked, ToolAsked
 from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, Frozen, Thawed
 from wedgehog.harness.record.history import History
@@ -22,6 +23,7 @@ from wedgehog.reports.lanes import LaneItem, lanes, span_of
 from wedgehog.reports.page.event_list import FIRST, LAST, listed
 from wedgehog.reports.page.run_section import EVIDENCE_LINKED
 from wedgehog.reports.page.timeline_svg import TICKS, timeline_figure
+from wedgehog.reports.timeline import files_in_words
 
 from .conftest import Campaign, HandClock, Telling, dangling, judgement, storm
 
@@ -46,6 +48,7 @@ def _everything(telling: Telling) -> None:
     telling.answered(2)
     telling.later(1).history.add(PageAsked(path="/a", status=200))
     add(ToolAsked(tool="search", token="1.1.1", server=3))
+    add(FilesSeen(turn=1, files=(FileSeen("a.txt", "file", 1200), FileSeen("b.txt", "missing"))))
     add(PipeOpened(name="exec", pid=5, child=6))
     telling.later(1).history.add(StoreAsked(number=1, verb="SELECT", rows=3, latency_s=0.5))
     add(ChatAsked(what="poll", text=""))
@@ -61,10 +64,17 @@ def _everything(telling: Telling) -> None:
 
 
 def test_a_lane_for_each_party_that_did_something():
-    """User, agent, calls, tool host, pages, database, pipes, chat and faults; lanes without an event are left out."""
-    names = ["user", "agent", "model calls", "tool host", "pages", "database", "pipes", "chat", "faults"]
+    """User, agent, calls, tool host, files, pages, database and more; lanes without an event are left out."""
+    names = ["user", "agent", "model calls", "tool host", "files", "pages", "database", "pipes", "chat", "faults"]
     assert [lane.name for lane in lanes(_told(_everything))] == names
     assert [lane.name for lane in lanes(_told(lambda telling: telling.answered(1)))] == ["user", "agent", "model calls"]
+
+
+def test_what_stood_in_the_files_is_told_and_what_their_user_wrote():
+    """Sizes, and what is not there."""
+    assert [item.says for item in _lane(_told(_everything), "files")] == ["a.txt 1,200 bytes, b.txt is not there"]
+    files = (FileSeen("a.txt", "file", 1200), FileSeen("queue", "other"))
+    assert files_in_words(FilesSeen(turn=1, files=files, by_user=("queue",))) == "queue is no regular file"
 
 
 def test_a_call_is_a_wait_a_stream_and_a_hang_up():
