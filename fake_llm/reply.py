@@ -47,7 +47,7 @@ class Text:
     @property
     def words(self) -> str:
         """What the model says."""
-        return self.text if self.span is None else _unquoted(self.text[slice(*self.span)])
+        return self.text if self.span is None else unquoted(self.text[slice(*self.span)])
 
     def behind(self, chars: int) -> "Text":
         """What follows its first characters."""
@@ -58,8 +58,12 @@ class Text:
 _LONGEST_ESCAPE: Final = 6
 
 
-def _unquoted(text: str) -> str:
-    """The characters that stand for `text` in JSON, without an escape that was cut."""
+def unquoted(text: str) -> str:
+    r"""The characters that stand for `text` in JSON, without an escape that was cut.
+
+    >>> unquoted("a\\nb\\u00")
+    'a\nb'
+    """
     for end in range(len(text), max(-1, len(text) - _LONGEST_ESCAPE), -1):
         with contextlib.suppress(ValueError):
             return str(json.loads(f'"{text[:end]}"'))

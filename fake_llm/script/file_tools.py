@@ -1,13 +1,14 @@
 """File tools by role: a scenario's `read_file` is an agent's Read, its `edit_file` a str_replace or a patch."""
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.reply import FileAction
-from wedgehog.fake_llm.script.roles import filled, kinds_of
+from wedgehog.fake_llm.script.roles import filled, find_shell, kinds_of
 from wedgehog.fake_llm.script.schema_values import resolved
 
 READ_FILE: Final = "read_file"
@@ -21,6 +22,9 @@ FILE_ROLES: Final[Mapping[str, frozenset[str]]] = {
     SEARCH_FILES: frozenset(("path", "pattern")),
 }
 """The arguments of each role in a scenario."""
+VIEW_PICTURE: Final = "view_picture"
+"""What some tools do for `read_file` with pictures, and only with these."""
+_PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _PATHS = ("path", "file_path", "filepath", "filename", "file_name", "file", "absolute_path", "target_file", "paths")
 _CONTENTS = ("content", "contents", "file_text", "text", "file_content", "data", "body")
 _OLD = ("old_string", "old_str", "old_text", "oldstring", "oldstr", "oldtext", "search", "old", "find", "before")
@@ -28,6 +32,8 @@ _NEW = ("new_string", "new_str", "new_text", "newstring", "newstr", "newtext", "
 _PATCHES = ("patch", "patch_text", "patchtext", "input", "diff")
 _READS = re.compile(r"(^|[_.])(read|view|open|cat|get|load)$|read_?file|(view|open|load|get)_?file|file_?read", re.I)
 _WRITES = re.compile(r"(^|[_.])(write|create|save)$|(write|create|save)_?(to_?)?(the_?)?file|file_?writ", re.I)
+_VIEWS = re.compile(r"(view|read|open|load|show)_?(the_?)?(image|picture|photo)", re.I)
+_PICTURE_PATHS = (*_PATHS, "image_path", "image", "picture")
 _PATTERNS = ("pattern", "regex", "query", "search_pattern", "search_term", "search")
 _FOLDERS = (*_PATHS, "directory", "dir", "dir_path", "folder", "search_path", "target_directory", "root", "cwd")
 _SEARCHES = re.compile(
@@ -73,9 +79,30 @@ def find_file_tool(tools: Sequence[ToolSpec], role: str) -> FileTool | None:
     return next((found for tool in tools for found in _as_file_tool(tool, role)), None)
 
 
+def tool_for(tools: Sequence[ToolSpec], action: FileAction) -> FileTool | None:
+    """The tool that does this: one of the agent's own, also one only for pictures; or its shell, which reads the file.
+
+    >>> shell = ToolSpec("bash", schema={"properties": {"command": {"type": "string"}}})
+    >>> tool_for([shell], FileAction("read_file", "my list.txt")).arguments(FileAction("read_file", ""), "/my list.txt")
+    {'command': "cat '/my list.txt'"}
+    """
+    viewer = find_file_tool(tools, VIEW_PICTURE) if is_picture(action.path) and action.role == READ_FILE else None
+    if found := find_file_tool(tools, action.role) or viewer:
+        return found
+    shell = find_shell(tools)
+    if shell is None or action.role != READ_FILE:
+        return None
+    return FileTool(shell.name, lambda _, where: shell.arguments(f"cat {shlex.quote(where)}"))
+
+
+def is_picture(path: str) -> bool:
+    """Whether a file has the name of a picture."""
+    return path.lower().endswith(_PICTURES)
+
+
 def offered_roles(tools: Sequence[ToolSpec]) -> frozenset[str]:
     """The roles for files that one of these tools can play."""
-    return frozenset(role for role in FILE_ROLES if find_file_tool(tools, role) is not None)
+    return frozenset(role for role in (*FILE_ROLES, VIEW_PICTURE) if find_file_tool(tools, role) is not None)
 
 
 def _as_file_tool(tool: ToolSpec, role: str) -> Iterator[FileTool]:
@@ -87,6 +114,8 @@ def _as_file_tool(tool: ToolSpec, role: str) -> Iterator[FileTool]:
     patch, pattern = _named(properties, _PATCHES), _named(properties, _PATTERNS)
     if role == READ_FILE and path and (chooser or (_READS.search(tool.name) and not (content or old))):
         yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, **chooser}))
+    elif role == VIEW_PICTURE and _VIEWS.search(tool.name) and (picture := _named(properties, _PICTURE_PATHS)):
+        yield FileTool(tool.name, lambda it, where: _given(schema, {picture: where}))
     elif role == WRITE_FILE and path and content and (chooser or (_WRITES.search(tool.name) and not old)):
         yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, content: it.content, **chooser}))
     elif role == EDIT_FILE and path and old and new:
@@ -167,7 +196,7 @@ def patch_of(action: FileAction) -> str:
     *** End Patch
     """
     if action.role == WRITE_FILE:
-        body = [f"*** Add File: {action.path}", *(f"+{line}" for line in action.content.splitlines())]
+        body = [f"*** Add File: {action.path}", *(f"+{line}" for line in action.content.splitlines() or [""])]
     else:
         removed = [f"-{line}" for line in action.old.splitlines()]
         body = [f"*** Update File: {action.path}", "@@", *removed, *(f"+{line}" for line in action.new.splitlines())]

@@ -9,7 +9,7 @@ from wedgehog.fake_llm.conversation import Conversation, ToolSpec
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.script.call_tokens import note, prompt_mark
 from wedgehog.fake_llm.script.calls_in_text import CallsInText, in_quotes
-from wedgehog.fake_llm.script.file_tools import FILE_ROLES, file_action, find_file_tool
+from wedgehog.fake_llm.script.file_tools import file_action, tool_for
 from wedgehog.fake_llm.script.position import CallPosition, Positions
 from wedgehog.fake_llm.script.roles import (
     ASK_USER,
@@ -182,8 +182,8 @@ class TurnScript:
     ) -> ToolCall:
         token = self.positions.token_at(place, count)
         name, args, tools = item.name, expand_all(item.args, values), self.tools(conversation)
-        if (action := file_action(name, args)) and (tool_for_it := find_file_tool(tools, name)):
-            name, args = tool_for_it.name, tool_for_it.arguments(action, str(Path(values.get("cwd", ""), action.path)))
+        if (action := file_action(name, args)) and (file_tool := tool_for(tools, action)):
+            name, args = file_tool.name, file_tool.arguments(action, str(Path(values.get("cwd", ""), action.path)))
             return replace(item, name=name, args=args, id=f"{token}a{place.attempt}", file=action)
         if item.name == SHELL:
             tool = find_shell(tools)
@@ -237,14 +237,14 @@ HEARD = Text("I have heard of it. {nonce}")
 def offers(tools: Sequence[ToolSpec], reply: Reply, conversation: Conversation) -> bool:
     """Whether the reply calls only these tools, and each can be called in this conversation."""
 
-    def found(name: str) -> object:
-        if name == SUBAGENT_RESULT:
+    def found(call: ToolCall) -> object:
+        if call.name == SUBAGENT_RESULT:
             return asks_for_result(conversation, tools)
-        if name in FILE_ROLES:
-            return find_file_tool(tools, name)
-        return find_shell(tools) if name == SHELL else find_named(tools, name)
+        if action := file_action(call.name, call.args):
+            return tool_for(tools, action) or find_named(tools, call.name)
+        return find_shell(tools) if call.name == SHELL else find_named(tools, call.name)
 
-    return all(found(item.name) is not None for item in reply.items if isinstance(item, ToolCall))
+    return all(found(item) is not None for item in reply.items if isinstance(item, ToolCall))
 
 
 def within_tools(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:

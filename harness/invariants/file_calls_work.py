@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.invariants.file_result_true import has_effect
+from wedgehog.harness.invariants.file_result_true import has_effect, is_harmed
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import name_of_call
-from wedgehog.harness.record.file_versions import FileChange, applied, file_changes
+from wedgehog.harness.record.file_versions import FileChange, applied, file_changes, has_bytes
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse
@@ -17,8 +17,9 @@ def file_calls_work(history: History) -> Iterator[Verdict]:
 
     Judged as [`file_result_true`](#file_result_true) is, for calls whose result reached the model. Calls that write are
     judged only if another one of the run replaced a file: some agents allow that only by edits. A file in which its
-    user has written something else since the turn before may be protected until the model has read it again. An agent
-    that refuses a sound edit makes its model try it again and again, or write the whole file anew.
+    user has written something else since the turn before may be protected until the model has read it again, and one
+    that is not in UTF-8 may be refused. An agent that refuses a sound edit makes its model try it again and again, or
+    write the whole file anew.
 
     Fix: Look for the old text in the lines as the model has read them, whatever their ends are. Take an empty text for
     a text. Compare what stands in a file, not the time of its last change.
@@ -26,7 +27,7 @@ def file_calls_work(history: History) -> Iterator[Verdict]:
     changes = [(change, use) for change in file_changes(history) for use in change.uses if use.results]
     worked = {_role(use) for change, use in changes if has_effect(change, use) and change.before.kind == "file"}
     for change, use in changes:
-        if _role(use) not in worked or change.stale or not _fits(change, use):
+        if _role(use) not in worked or change.stale or not _fits(change, use) or is_harmed(change):
             continue
         if has_effect(change, use) or change.now.text is None:
             yield passed(because=f"{name_of_call(use)} worked")
@@ -41,7 +42,7 @@ def _role(use: ToolUse) -> str:
 def _fits(change: FileChange, use: ToolUse) -> bool:
     """Whether there is one place for it, whichever of the other calls worked."""
     action = use.offered.file
-    if action is None or change.before.kind != "file" or change.before.text is None:
+    if action is None or change.before.kind != "file" or change.before.text is None or has_bytes(change.before.text):
         return False
     others = change.versions(without=use)
     return all(applied(action, text) and (not action.old or _once(action.old, text)) for text in others)

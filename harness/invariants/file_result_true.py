@@ -27,13 +27,18 @@ def file_result_true(history: History) -> Iterator[Verdict]:
         return
     for change, use in changes:
         told = _result(use)
-        if told is None or _may_tell(told[1]):
+        if told is None or _may_tell(told[1]) or is_harmed(change):
             continue
         if has_effect(change, use) or change.now.text is None:
             yield passed(because=f"{name_of_call(use)} says that it worked, and it did")
         else:
             says = f"{name_of_call(use)} did not change {change.now.path}, and nothing in its result says so"
             yield fail(f"{says} ({told[1].chars} characters)", (use.reply, change.seen, told[0]))
+
+
+def is_harmed(change: FileChange) -> bool:
+    """Whether the file holds what none of its calls leads to; what each of them did is not known then."""
+    return change.now.text is not None and not change.foreseen
 
 
 def has_effect(change: FileChange, use: ToolUse) -> bool:

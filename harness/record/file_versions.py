@@ -12,6 +12,7 @@ BYTE_ORDER_MARK = "\ufeff"
 MOST_CALLS = 8
 """With more calls on one file there would be too many versions."""
 _BYTE = re.compile(r"\\x([0-9a-f]{2})")
+_NO_UTF_8 = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,11 @@ class FileChange:
                 mine = with_use is not None and use.token == with_use.token
                 found |= {(after, has or mine) for text, has in found for after in applied(use.offered.file, text)}
         return frozenset(text for text, has in found if has or with_use is None)
+
+    @property
+    def foreseen(self) -> bool:
+        """Whether its calls can have left it as it is now."""
+        return loosely(self.now.text or "") in map(loosely, self.versions())
 
     @property
     def changed(self) -> bool:
@@ -77,6 +83,15 @@ def loosely(text: str) -> str:
     True
     """
     return _BYTE.sub(lambda byte: chr(int(byte[1], 16)), text.rstrip())
+
+
+def has_bytes(text: str) -> bool:
+    r"""Whether a recorded text has bytes that are no UTF-8, each of which is written as `\xff`.
+
+    >>> has_bytes("caf\\xe9"), has_bytes("café")
+    (True, False)
+    """
+    return _NO_UTF_8.search(text) is not None
 
 
 def file_changes(history: History) -> Iterator[FileChange]:

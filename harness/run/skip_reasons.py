@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from wedgehog.fake_llm.other_form import FORMS
 from wedgehog.fake_llm.script.calls_in_text import CallsInText
-from wedgehog.fake_llm.script.file_tools import FILE_ROLES
+from wedgehog.fake_llm.script.file_tools import EDIT_FILE, FILE_ROLES, READ_FILE, VIEW_PICTURE, WRITE_FILE, is_picture
 from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
@@ -41,6 +41,19 @@ def _has(control: ControlFacts, name: str) -> bool:
     if name in FILE_ROLES:
         return name in control.file_tools
     return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
+
+
+def _calls_for(scenario: Scenario, control: ControlFacts, name: str) -> bool:
+    """Whether the agent has a tool for what the scenario calls by this name."""
+    return _has(control, name) or (name == READ_FILE and _reads(scenario, control))
+
+
+def _reads(scenario: Scenario, control: ControlFacts) -> bool:
+    """Whether an agent without a tool that reads files has one for these: for pictures, or its shell before an edit."""
+    read = [it for it in scenario.file_actions if it.role == READ_FILE]
+    changed = any(it.role in (WRITE_FILE, EDIT_FILE) for it in scenario.file_actions)
+    viewed = VIEW_PICTURE in control.file_tools and all(is_picture(it.path) for it in read)
+    return viewed or (changed and control.shell)
 
 
 def _host_links(scenario: Scenario) -> set[str]:
@@ -121,7 +134,8 @@ def why_skipped(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> s
 def _of_tools(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
     """Tools that the agent does not offer, or whose calls its model writes in its text."""
     needs, in_text = scenario.needs, bool(spec.calls_in_text)
-    missing = sorted(name for name in scenario.tools_called - scenario.tools.keys() if not _has(control, name))
+    called = scenario.tools_called - scenario.tools.keys()
+    missing = sorted(name for name in called if not _calls_for(scenario, control, name))
     return {
         f"the agent advertises no tool {', '.join(missing)}{_only_at_times(control)}": bool(missing),
         "the model writes its tool calls in text, and the fault changes tool calls of the wire (calls_in_text)": (

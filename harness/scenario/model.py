@@ -1,8 +1,10 @@
 """A scenario (docs/scenarios.md), validated. Durations are the script's; a run divides them by `time_scale`."""
 
+from collections.abc import Iterator
+
 from pydantic import model_validator
 
-from wedgehog.fake_llm.reply import CUT_STOPS, Text, ToolCall
+from wedgehog.fake_llm.reply import CUT_STOPS, FileAction, Text, ToolCall
 from wedgehog.fake_llm.script.file_tools import SEARCH_FILES, file_action
 from wedgehog.fake_llm.script.roles import SHELL, SILENT_COMMANDS, SUBAGENT_TOOL
 from wedgehog.fake_llm.usage import is_object
@@ -42,10 +44,13 @@ class Scenario(ScenarioKeys):
         """The files of the project that it writes, or that the model's calls name, in the order in which they come."""
         named = [*self.files]
         for turn in self.turns:
-            calls = (item for reply in turn.replies for item in reply.items if isinstance(item, ToolCall))
-            actions = (file_action(call.name, call.args) for call in calls)
-            named += [*turn.files, *(it.path for it in actions if it and it.role != SEARCH_FILES)]
+            named += [*turn.files, *(it.path for it in _file_actions(turn) if it.role != SEARCH_FILES)]
         return tuple(dict.fromkeys(named))
+
+    @property
+    def file_actions(self) -> tuple[FileAction, ...]:
+        """What the model of the main conversation does with files."""
+        return tuple(it for turn in self.turns for it in _file_actions(turn))
 
     @property
     def _subagents(self) -> tuple[ToolCall, ...]:
@@ -132,3 +137,9 @@ class Scenario(ScenarioKeys):
         calls = (item for reply in replies for item in reply.items if isinstance(item, ToolCall))
         broken = any(call.raw_args is not None and not is_object(call.raw_args) for call in calls)
         return broken or any(isinstance(it.fault, ReplyFault) and it.fault.breaks_arguments for it in self.faults)
+
+
+def _file_actions(turn: TurnConfig) -> Iterator[FileAction]:
+    calls = (item for reply in turn.replies for item in reply.items if isinstance(item, ToolCall))
+    actions = (file_action(call.name, call.args) for call in calls)
+    return (action for action in actions if action is not None)

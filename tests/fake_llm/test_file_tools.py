@@ -6,7 +6,7 @@ import pytest
 
 from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.reply import FileAction
-from wedgehog.fake_llm.script.file_tools import FILE_ROLES, file_action, find_file_tool, offered_roles
+from wedgehog.fake_llm.script.file_tools import FILE_ROLES, file_action, find_file_tool, offered_roles, tool_for
 
 WHERE = "/projects/a.txt"
 ACTIONS = {
@@ -140,3 +140,35 @@ def test_required_parameters_that_the_scenario_does_not_name_are_filled():
 def test_a_call_with_other_arguments_is_no_call_of_a_file_tool(name: str, args: dict[str, Any]):
     """A tool of the tool host may have the same name."""
     assert file_action(name, args) is None
+
+
+CODEX = [tool("exec_command", "cmd"), tool("view_image", "path"), tool("apply_patch", "input")]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "args"),
+    [
+        ("Notes.PNG", "view_image", {"path": WHERE}),
+        ("notes.txt", "exec_command", {"cmd": f"cat {WHERE}"}),
+    ],
+)
+def test_an_agent_without_a_tool_that_reads_has_its_shell_and_one_for_pictures(path: str, name: str, args: Any):
+    """As Codex: its model reads files by commands."""
+    action = FileAction("read_file", path)
+    found = tool_for(CODEX, action)
+    assert found is not None
+    assert (found.name, found.arguments(action, WHERE)) == (name, args)
+    assert tool_for(CODEX[2:], action) is None
+
+
+def test_its_shell_neither_writes_nor_searches():
+    """Only tools of the agent's own do that."""
+    assert [tool_for(CODEX[:2], ACTIONS[role]) for role in ("write_file", "edit_file", "search_files")] == [None] * 3
+
+
+def test_a_file_that_is_emptied_by_a_patch_gets_an_empty_line():
+    """A patch has no form for a file without a line."""
+    empty = FileAction("write_file", "a.txt", content="")
+    found = tool_for(CODEX, empty)
+    assert found is not None
+    assert found.arguments(empty, WHERE) == {"input": "*** Begin Patch\n*** Add File: a.txt\n+\n*** End Patch"}

@@ -364,3 +364,12 @@ async def test_models_are_listed_and_tokens_counted(open_llm: Any, ask: Any, rec
     assert "models/z is not found for API version v1beta" in none.json["error"]["message"]
     assert counted.json["totalTokens"] == wrapped.json["totalTokens"] == 4
     assert recorder.all(RequestSeen)[-1].conversation is None
+
+
+async def test_a_result_can_be_counted_without_its_call(open_llm: Any, ask: Any) -> None:
+    """Gemini CLI counts the picture that a tool has read before it sends it."""
+    alone = [{"role": "user", "parts": [{"functionResponse": {"name": "a", "response": {"output": "ok"}}}]}]
+    llm = await open_llm()
+    counted = await ask(llm, Gemini, {"contents": alone}, path=f"{MODELS}/m:countTokens")
+    assert (counted.status, counted.json["totalTokens"] > 0) == (200, True)
+    assert (await ask(llm, Gemini, contents=alone)).status == 400

@@ -85,6 +85,48 @@ async def test_a_tool_of_a_namespace_is_called_by_both_its_names(
     assert [tool.name for tool in offered] == ["shell", "here.shell", "there.shell"]
 
 
+PATCH = "*** Begin Patch\n*** Add File: a.txt\n+one\n*** End Patch"
+CUSTOM = {"type": "custom", "name": "apply_patch", "format": {"type": "grammar", "syntax": "lark", "definition": "…"}}
+
+
+async def test_a_custom_tool_is_called_with_a_text(open_llm: Any, ask: Any, responses: Any, recorder: Any) -> None:
+    """https://developers.openai.com/api/docs/guides/function-calling#custom-tools: no JSON around its input."""
+    llm = await open_llm(Reply((ToolCall("apply_patch", {"input": PATCH}),)))
+    whole = await ask(llm, responses, tools=[TOOL, CUSTOM])
+    streamed = await ask(llm, responses, tools=[TOOL, CUSTOM], stream=True)
+    (call,) = whole.json["output"]
+    assert (call["type"], call["id"][:4], call["name"], call["input"]) == (
+        "custom_tool_call",
+        "ctc_",
+        "apply_patch",
+        PATCH,
+    )
+    assert "arguments" not in call
+    (shown,) = said(streamed)["output"]
+    assert shown["input"] == PATCH
+    deltas = [data["delta"] for name, data in streamed.events if name == "response.custom_tool_call_input.delta"]
+    done = [data["input"] for name, data in streamed.events if name == "response.custom_tool_call_input.done"]
+    assert ("".join(deltas), done) == (PATCH, [PATCH])
+    assert [data["item"]["input"] for name, data in streamed.events if name == "response.output_item.added"] == [""]
+    tool = recorder.all(RequestSeen)[-1].conversation.tools[1]
+    assert (tool.name, [*tool.schema["properties"]]) == ("apply_patch", ["input"])
+
+
+async def test_a_call_of_a_custom_tool_is_cut_in_its_text(open_llm: Any, ask: Any, responses: Any) -> None:
+    """At the token limit a part of the text has come, and no JSON."""
+    llm = await open_llm(Reply((ToolCall("apply_patch", {"input": PATCH}),)))
+    cut = await ask(llm, responses, tools=[CUSTOM], max_output_tokens=17)
+    (call,) = cut.json["output"]
+    assert (cut.json["status"], call["status"]) == ("incomplete", "incomplete")
+    assert PATCH.startswith(call["input"]) and "\n" in call["input"] and call["input"] != PATCH
+
+
+async def test_broken_arguments_of_a_custom_tool_are_its_text(open_llm: Any, ask: Any, responses: Any) -> None:
+    """A scenario may write them as they are."""
+    llm = await open_llm(Reply((ToolCall("apply_patch", raw_args="no patch"),)))
+    assert (await ask(llm, responses, tools=[CUSTOM])).json["output"][0]["input"] == "no patch"
+
+
 async def test_a_call_of_a_namespace_is_read_by_both_its_names(
     open_llm: Any, ask: Any, responses: Any, recorder: Any
 ) -> None:

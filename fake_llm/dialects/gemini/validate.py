@@ -20,6 +20,7 @@ from wedgehog.fake_llm.request import Request, call_answered, counted, image_mar
 WIRE: Final = "gemini"
 ADDRESS: Final = re.compile(r"/(v1\w*)/(?:[^:]*/)?(?:models|tunedModels)/([^/:]+):(\w+)")
 """The API's version, a model, and a method."""
+COUNT: Final = "countTokens"
 
 _ROLES: Final = ("user", "model", "function")
 _NAME: Final = re.compile(r"[a-zA-Z_][\w.:-]{0,127}", re.ASCII)
@@ -194,6 +195,8 @@ def refusals(request: Request, models: Models) -> Iterator[Refusal]:
     yield from _tools(document)
     if (counted(field(field(document, "generationConfig"), "candidateCount")) or 1) > 1:
         yield bad("Multiple candidates is not enabled for this model")
+    if method == COUNT:
+        return  # a part of a conversation may be counted, such as a result alone
     turns = _turns(several(contents))
     yield from _pairs(turns)
     if _SIGNS_CALLS.match(model):

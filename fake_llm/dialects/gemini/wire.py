@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response, bad
-from wedgehog.fake_llm.dialects.gemini.validate import ADDRESS, NO_KEY, WIRE, field, no_model, parse, refusals
+from wedgehog.fake_llm.dialects.gemini.validate import ADDRESS, COUNT, NO_KEY, WIRE, field, no_model, parse, refusals
 from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY
@@ -183,7 +183,7 @@ class _Gemini(Dialect):
     def aside(self, request: Request, models: Models) -> Response | None:
         """Answer `GET …/models`, `GET …/models/NAME` and `POST …/models/NAME:countTokens`."""
         address = ADDRESS.fullmatch(request.path)
-        if not address or address[3] != "countTokens" or request.method != "POST":
+        if not address or address[3] != COUNT or request.method != "POST":
             return self.listed(request, models, f"/{_version(request)}/models")
         inner = field(request.document, "generateContentRequest")
         asked = replace(request, document=inner if isinstance(inner, dict) else request.document)

@@ -1,11 +1,15 @@
 """Reads the input items of OpenAI's Responses API as messages."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Message, Role, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.dialects.openai_responses.validate import CALLS, RESULTS, type_of
 from wedgehog.fake_llm.request import images_in, listed, mapped, text_of
+
+FREE_TEXT: Final = "input"
+"""The one argument of a custom tool, as a script sees it."""
+_FREE_TEXT_SCHEMA: Final = {"type": "object", "properties": {FREE_TEXT: {"type": "string"}}, "required": [FREE_TEXT]}
 
 
 def messages_of(items: list[dict[str, Any]]) -> Iterator[Message]:
@@ -63,10 +67,16 @@ def named(name: str, tools: list[Any]) -> dict[str, str]:
     return {"name": own, "namespace": space} if space in spaces else {"name": name}
 
 
+def is_custom(name: str, tools: list[Any]) -> bool:
+    """Whether a tool takes a text, in the place of arguments in JSON."""
+    return any(tool.get("type") == "custom" and tool.get("name") == name for tool in map(mapped, tools))
+
+
 def tool_of(tool: dict[str, Any]) -> ToolSpec:
     """Return a tool that the agent advertises."""
     name = str(tool.get("name") or tool.get("type", ""))
-    return ToolSpec(name, str(tool.get("description") or ""), mapped(tool.get("parameters")))
+    schema = _FREE_TEXT_SCHEMA if tool.get("type") == "custom" else mapped(tool.get("parameters"))
+    return ToolSpec(name, str(tool.get("description") or ""), schema)
 
 
 def schema_of(wanted: dict[str, Any]) -> dict[str, Any] | None:

@@ -7,7 +7,14 @@ from typing import Any, Final
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.base import Exchange, Framing, Models, Refusal, ReplyWriter, Response
 from wedgehog.fake_llm.dialects.openai_common import OpenAIDialect, bad
-from wedgehog.fake_llm.dialects.openai_responses.read import messages_of, named, schema_of, tools_of
+from wedgehog.fake_llm.dialects.openai_responses.read import (
+    FREE_TEXT,
+    is_custom,
+    messages_of,
+    named,
+    schema_of,
+    tools_of,
+)
 from wedgehog.fake_llm.dialects.openai_responses.validate import (
     Stored,
     StoredItem,
@@ -18,7 +25,7 @@ from wedgehog.fake_llm.dialects.openai_responses.validate import (
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
-from wedgehog.fake_llm.reply import ItemKind, Overflow, Text, Thinking, ToolCall, pace_s
+from wedgehog.fake_llm.reply import ItemKind, Overflow, Text, Thinking, ToolCall, pace_s, unquoted
 from wedgehog.fake_llm.request import Request, counted, listed, mapped, system_first, text_of
 from wedgehog.fake_llm.usage import Meter, arguments
 
@@ -145,14 +152,16 @@ class _ResponsesWriter(ReplyWriter):
                 part = {"type": "refusal", "refusal": item.text}
             ids = {"id": self._id("msg", index), "type": "message"}
             return {**ids, "status": status, "content": [part], "role": "assistant"}
-        return {
-            "id": self._id("fc", index),
-            "type": "function_call",
-            "status": status,
-            "arguments": arguments(item.args, item.raw_args),
+        tools = listed((self.exchange.request.document or {}).get("tools"))
+        call = {
             "call_id": f"call_{item.id or made_up('tool', self.call, index, length=24)}",
-            **named(item.name, listed((self.exchange.request.document or {}).get("tools"))),
+            **named(item.name, tools),
         }
+        if is_custom(item.name, tools):
+            ids = {"id": self._id("ctc", index), "type": "custom_tool_call"}
+            return {**ids, "status": status, FREE_TEXT: _free_text(item), **call}
+        ids = {"id": self._id("fc", index), "type": "function_call"}
+        return {**ids, "status": status, "arguments": arguments(item.args, item.raw_args), **call}
 
     def _id(self, kind: str, index: int = 0) -> str:
         return f"{kind}_{made_up(kind, self.call, index, length=50, small=True)}"
@@ -160,7 +169,7 @@ class _ResponsesWriter(ReplyWriter):
 
 def _opening(item: dict[str, Any]) -> dict[str, Any]:
     """Return an item before its first delta."""
-    empty = {"content": [], "arguments": "", "summary": [], "status": "in_progress"}
+    empty = {"content": [], "arguments": "", FREE_TEXT: "", "summary": [], "status": "in_progress"}
     return {name: empty.get(name, value) for name, value in item.items()}
 
 
@@ -194,11 +203,21 @@ def _said(said: Text, item: dict[str, Any], about: dict[str, Any], meter: Meter)
 def called(said: ToolCall, item: dict[str, Any], about: dict[str, Any], meter: Meter) -> Iterator[_Event]:
     """Yield the events of a call's arguments; `about` stands in each of them."""
     meter.add(len(said.name))
-    name = "response.function_call_arguments"
-    for piece in pieces(item["arguments"]):
-        yield f"{name}.delta", {**about, "delta": piece}, Frame(b"", pace_s(said), meter.add(len(piece)))
-    told = {"name": item["name"], "arguments": item["arguments"]}
-    yield f"{name}.done", {**about, **told}, Frame(b"", tokens=meter.now)
+    custom = FREE_TEXT in item
+    key, name = (FREE_TEXT, "custom_tool_call_input") if custom else ("arguments", "function_call_arguments")
+    for piece in pieces(item[key]):
+        delta = {**about, "delta": piece}
+        yield f"response.{name}.delta", delta, Frame(b"", pace_s(said), meter.add(len(piece)))
+    told = {key: item[key]} if custom else {"name": item["name"], key: item[key]}
+    yield f"response.{name}.done", {**about, **told}, Frame(b"", tokens=meter.now)
+
+
+def _free_text(call: ToolCall) -> str:
+    """What a call of a custom tool says; of a call that was cut, what came of it."""
+    if call.raw_args is None:
+        return str(call.args.get(FREE_TEXT, ""))
+    quoted = call.raw_args.removeprefix(f'{{"{FREE_TEXT}":"')
+    return unquoted(quoted) if quoted != call.raw_args else call.raw_args
 
 
 class _OpenAIResponses(OpenAIDialect):

@@ -175,3 +175,33 @@ def test_a_file_that_its_user_changed_may_be_protected_and_one_saved_again_may_n
     assert check("file_calls_work", tell.end().finds(notes=later).seal()).status == (
         "pass" if status == "nothing" else status
     )
+
+
+def test_an_edit_of_a_file_in_another_encoding_may_be_refused():
+    """What cannot be decoded would be lost."""
+    tell = HistoryBuilder()
+    tell.finds(notes=b"Caf\xe9\nCall Anna.\n", list="eggs\n")
+    tell.message()
+    call = tell.ask(1)
+    eggs = FileCall("edit_file", "list.txt", old="eggs", new="ten eggs")
+    anna = FileCall("edit_file", "notes.txt", old="Call Anna.", new="Call Anna at noon.")
+    tokens = tell.reply(call, tools=[True, True], name="edit", files=(eggs, anna))
+    tell.answer_step(2, [result(token, printed=False, signs=("failed",)) for token in tokens])
+    history = tell.end().finds(notes=b"Caf\xe9\nCall Anna.\n", list="ten eggs\n").seal()
+    assert check("file_calls_work", history).status == "pass"
+
+
+@pytest.mark.parametrize("name", ["file_result_true", "file_calls_work"])
+def test_a_file_that_holds_something_else_is_judged_once(name: str):
+    """The edit had an effect, only not the right one, and `files_kept` says that."""
+    tell = HistoryBuilder()
+    tell.finds(notes=NOTES, list="eggs\n")
+    tell.message()
+    call = tell.ask(1)
+    eggs = FileCall("edit_file", "list.txt", old="eggs", new="ten eggs")
+    anna = FileCall("edit_file", "notes.txt", old="Call Anna.", new=r"Call \u0041nna.")
+    tokens = tell.reply(call, tools=[True, True], name="edit", files=(eggs, anna))
+    tell.answer_step(2, [result(token, printed=False, signs=()) for token in tokens])
+    history = tell.end().finds(notes=NOTES.replace("Call", "Ring"), list="ten eggs\n").seal()
+    assert check("files_kept", history).status == "fail"
+    assert check(name, history).status == "pass"

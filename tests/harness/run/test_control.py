@@ -486,6 +486,32 @@ def test_a_control_that_never_began_says_so_too():
     assert read(History().seal(), None).says
 
 
+READS, EDITS = {"tool": "read_file"}, {"tool": "edit_file", "args": {"path": "a.txt", "old": "a", "new": "b"}}
+TEXT, PICTURE = ({**READS, "args": {"path": path}} for path in ("a.txt", "a.png"))
+PATCHES = replace(SHOWN, file_tools=frozenset({"write_file", "edit_file", "view_picture"}))
+"""As Codex: it reads by commands."""
+
+
+@pytest.mark.parametrize(
+    ("calls", "facts", "why"),
+    [
+        ([TEXT], replace(SHOWN, file_tools=frozenset({"read_file"})), ""),
+        ([TEXT], PATCHES, "the agent advertises no tool read_file"),
+        ([TEXT, EDITS], PATCHES, ""),
+        ([TEXT, EDITS], replace(PATCHES, shell=False), "the agent advertises no tool read_file"),
+        ([TEXT, EDITS], SHOWN, "the agent advertises no tool edit_file"),
+        ([PICTURE], PATCHES, ""),
+        ([PICTURE], SHOWN, "the agent advertises no tool read_file"),
+        ([PICTURE, TEXT], PATCHES, "the agent advertises no tool read_file"),
+    ],
+)
+def test_an_agent_that_reads_files_by_commands_can_edit_them(calls: list[Any], facts: ControlFacts, why: str):
+    """A story of reading alone would be one about its shell, but a tool for pictures is enough for pictures."""
+    turns = [{"user": "x", "model": [*calls, {"text": "y"}]}]
+    played = scenario(turns=turns)
+    assert why_skipped(played, agent(), facts) == why
+
+
 BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"user": "a", "model": [{"text": "b"}]}]}
 
 
