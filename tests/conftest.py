@@ -26,8 +26,10 @@ from tests.spread import Spread, give_way
 PATIENCE_S = 600.0
 """So long a command may take that takes a minute on a quiet machine: an extra worker gets little of a busy one."""
 LONGEST = (
-    *("/live/test_staying", "/live/test_sessions", "/live/test_timers", "/parity/test_exact", "/parity/worlds/"),
-    *("/commands/test_two_fault_bugs", "/live/test_chat", "/live/test_killed_harness"),
+    *("/live/test_pages", "/live/test_planted_bugs", "/live/test_staying", "/live/test_sessions"),
+    *("/commands/test_two_fault_bugs", "/live/test_chat_scenarios", "/live/test_gateway", "/live/test_webhook"),
+    *("/live/test_links", "/live/test_socket_mode", "/live/test_timers", "/parity/test_exact", "/parity/worlds/"),
+    *("/live/test_chat", "/live/test_many_chats", "/live/test_driving", "/live/test_killed_harness"),
     *("/parity/test_tool_host", "/parity/pipes/test_faults", "/docs/test_tools_page", "/live/test_hosts"),
     *("/live/test_kills", "/live/test_run", "/commands/test_fuzz_in_virtual_time", "/live/", "/docs/test_tutorial"),
     *("/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/", "/commands/test_agents_check"),

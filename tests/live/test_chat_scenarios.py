@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.live.together import AT_ONCE, JOBS, Found, entry, play
+from wedgehog.harness.campaign.options import Options
+
 BOT = Path(__file__).with_name("chatting.py")
 BUGS = (
     ("sends-once", "chat-send-fails-once"),
@@ -53,17 +56,24 @@ STORIES = {*(story for _, story in BUGS), *OTHERS}
 def test_a_sound_bot_passes_each_of_them_with_a_draft_and_without(wedgehog: Any, tmp_path: Path):
     """A bot without edits skips the scenario about them."""
     agents = [word for bugs in ("", "draft") for word in ("--agent", bot(tmp_path, bugs, 60))]
-    done = wedgehog("run", *sorted(STORIES), *agents, "--network", "embedded")
+    done = wedgehog("run", *sorted(STORIES), *agents, "--network", "embedded", JOBS)
     assert done.returncode == 0, done.stdout + done.stderr
     found = verdicts(tmp_path)
     assert {key for key, (status, _) in found.items() if status != "pass"} <= {("chat-edit-is-limited", "sound")}
     assert len(found) >= 2 * len(STORIES) - 1
 
 
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """All bots with a bug, each in its scenario."""
+    folder = tmp_path_factory.mktemp("bugs")
+    pairs = [entry(story, folder / bot(folder, bugs, 10)) for bugs, story in BUGS]
+    return play(pairs, Options(folder / "runs", network="embedded", jobs=AT_ONCE))
+
+
 @pytest.mark.parametrize(("bugs", "story"), BUGS)
-def test_a_bug_is_red_where_the_chat_fails(wedgehog: Any, tmp_path: Path, bugs: str, story: str):
+def test_a_bug_is_red_where_the_chat_fails(found: Found, bugs: str, story: str):
     """Its user waits, and hears nothing; an answer with marks must come, and no error in its place."""
-    done = wedgehog("run", story, "--agent", bot(tmp_path, bugs, 10), "--network", "embedded")
-    assert done.returncode == 1, done.stdout + done.stderr
-    ((status, violated),) = verdicts(tmp_path).values()
-    assert status == "fail" and set(violated) & {"turn_deadline", "error_surfaced", "turn_answered"}
+    judged = found[story, bugs.replace(" ", "-")]
+    assert judged.verdict == "fail"
+    assert set(judged.violated) & {"turn_deadline", "error_surfaced", "turn_answered"}

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.live.together import JOBS
+
 HERE = Path(__file__).parent
 SOUND = ("waits", "logs", "retries", "warns", "hurries")
 RED = {
@@ -31,7 +33,7 @@ def test_a_lock_is_waited_for_or_told(wedgehog: Any, tmp_path: Path):
         spec = {"name": name, "wire": "anthropic", "command": command, "recover_s": 0, "limits": {"turn_s": 12}}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
         words += ["--agent", f"{name}.yaml"]
-    wedgehog("run", "database-locked-for-a-moment", "database-locked-in-mid-turn", *words, "--network=embedded")
+    wedgehog("run", "database-locked-for-a-moment", "database-locked-in-mid-turn", *words, "--network=embedded", JOBS)
     found = {}
     for file in (tmp_path / "runs" / "latest").glob("*/*/verdicts.json"):
         told = json.loads(file.read_text())

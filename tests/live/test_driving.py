@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.live.together import JOBS
+
 HERE = Path(__file__).parent
-JOBS = "--jobs=5"
-"""The runs mostly wait: more of them at once than the machine has processors."""
 STORIES = ("worker-dies-in-mid-reply", "worker-dies-in-mid-tool", "worker-dies-each-time", "worker-stands-still")
 RESUMED, HUNG = "worker-dies-when-it-resumes", "worker-stands-still-when-it-resumes"
 IDLE = "worker-dies-while-idle"
@@ -29,12 +29,12 @@ def program(tmp_path: Path) -> Callable[..., str]:
     for name in ("driving.py", "staying.py", "sound.py", "plain_http.py"):
         copy(HERE / name, tmp_path)
 
-    def write(bug: str = "", *, stays: bool = False) -> str:
+    def write(bug: str = "", *, stays: bool = False, turn_s: float = 16) -> str:
         name = f"{bug or 'sound'}{'-stays' if stays else ''}"
         line = ["{python}", "-S", "-E", "{here}/driving.py", "{llm_url}", "{session_dir}"]
         line += ["--stays" if stays else "{message}", *(("--bug", bug) if bug else ())]
         kind = {"lines": {"start": line, **LINES}} if stays else {"command": line}
-        spec = {"name": name, "wire": "anthropic", "recover_s": 0, "limits": {"turn_s": 16}, **kind}
+        spec = {"name": name, "wire": "anthropic", "recover_s": 0, "limits": {"turn_s": turn_s}, **kind}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec | {"session_files": ["{session_dir}/*.jsonl"]}))
         return f"{name}.yaml"
 
@@ -76,7 +76,7 @@ def test_each_bug_has_its_name(wedgehog: Any, program: Any, tmp_path: Path):
 
 def test_an_agent_that_dies_each_time_is_not_started_without_an_end(wedgehog: Any, program: Any, tmp_path: Path):
     """Each start is a paid request."""
-    found = played(wedgehog, tmp_path, [program("starts-it-for-ever")], STORIES[2])
+    found = played(wedgehog, tmp_path, [program("starts-it-for-ever", turn_s=6)], STORIES[2])
     assert "paid_call_bound" in found[STORIES[2], "starts-it-for-ever"].split(";")
 
 

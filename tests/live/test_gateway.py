@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.live.together import AT_ONCE, JOBS, Found, entry, play
+from wedgehog.harness.campaign.options import Options
+
 BOT = Path(__file__).with_name("gateway_bot.py")
 BUGS = (
     ("sends-once", "chat-send-fails-once", "turn_deadline"),
@@ -50,7 +53,7 @@ def test_a_sound_bot_passes_each_of_them(wedgehog: Any, tmp_path: Path):
         "run",
         *sorted(stories),
         "chat-is-polled-by-another",
-        *("--agent", bot(tmp_path, "draft", 60), "--network", "embedded"),
+        *("--agent", bot(tmp_path, "draft", 60), "--network", "embedded", JOBS),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = told_in(tmp_path)
@@ -58,11 +61,16 @@ def test_a_sound_bot_passes_each_of_them(wedgehog: Any, tmp_path: Path):
     assert "the agent has a WebSocket" in found["chat-is-polled-by-another"][2]
 
 
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
+    """All bots with a bug, each in its scenario."""
+    folder = tmp_path_factory.mktemp("bugs")
+    pairs = [entry(story, folder / bot(folder, bugs, 12)) for bugs, story, _ in BUGS]
+    return play(pairs, Options(folder / "runs", network="embedded", jobs=AT_ONCE))
+
+
 @pytest.mark.parametrize(("bugs", "story", "invariant"), BUGS)
-def test_a_bug_is_red_where_the_gateway_or_the_chat_fails(
-    wedgehog: Any, tmp_path: Path, bugs: str, story: str, invariant: str
-):
+def test_a_bug_is_red_where_the_gateway_or_the_chat_fails(found: Found, bugs: str, story: str, invariant: str):
     """Its user waits, and hears nothing, or gets an answer twice."""
-    done = wedgehog("run", story, "--agent", bot(tmp_path, bugs, 12), "--network", "embedded")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert invariant in told_in(tmp_path)[story][1]
+    judged = found[story, bugs.replace(" ", "-")]
+    assert judged.verdict == "fail" and invariant in judged.violated

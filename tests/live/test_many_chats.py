@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.live.together import JOBS
+
 BOT = Path(__file__).with_name("many_chats.py")
 AT_ONCE, IN_TURN, STALLS = "two-sessions-at-once", "two-sessions-take-turns", "one-of-two-sessions-stalls"
 BUGS = (
@@ -37,7 +39,7 @@ def told_in(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
 def test_a_sound_bot_passes_on_each_vendor(wedgehog: Any, tmp_path: Path):
     """It polls, or has a webhook. A fault on its process would hit both chats."""
     agents = [word for api in ("telegram", "slack", "whatsapp") for word in bot(tmp_path, api)]
-    done = wedgehog("run", "--all", "-k", "sessions", *agents, "--network", "embedded")
+    done = wedgehog("run", "--all", "-k", "sessions", *agents, "--network", "embedded", JOBS)
     assert done.returncode == 0, done.stdout + done.stderr
     found = told_in(tmp_path)
     passed = {scenario for (scenario, _), it in found.items() if it["verdict"] == "pass"}

@@ -16,6 +16,7 @@ pytest.importorskip("playwright")
 
 from playwright.async_api import async_playwright
 
+from tests.live.together import JOBS
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, Work
 from wedgehog.harness.agents.browser import find_browser
 from wedgehog.harness.agents.opening import open_agent
@@ -270,7 +271,7 @@ def test_a_planted_bug_is_red_and_the_sound_agent_is_not(wedgehog: Any, tmp_path
         }
         (tmp_path / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
     agents = [word for bug in STORIES[story] for word in ("--agent", f"{bug}.yaml")]
-    done = wedgehog("run", story, *agents, "--network", "embedded")
+    done = wedgehog("run", story, *agents, "--network", "embedded", JOBS)
     assert done.returncode == 1, done.stdout + done.stderr
     told = [json.loads(it.read_text()) for it in (tmp_path / "runs" / "latest").glob(f"{story}/*/verdicts.json")]
     assert {it["agent"]: set(it["violated"]) for it in told} == STORIES[story]

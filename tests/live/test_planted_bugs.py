@@ -1,6 +1,5 @@
 """Bugs of public reports, planted one by one: the catalogue sees each, and the agent without them passes."""
 
-import asyncio
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,14 +9,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.campaign.campaign import Campaign
-from wedgehog.harness.campaign.options import NoProgress, Options
+from tests.live.together import AT_ONCE, JOBS, Found, entry, play
+from wedgehog.harness.campaign.options import Options, usual_jobs
 from wedgehog.harness.campaign.plan import World
-from wedgehog.harness.campaign.selection import Entry, stock_folder
-from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
-from wedgehog.harness.scenario.scenario_file import load_scenario
 
 SPEC = """\
 name: {name}
@@ -168,26 +164,25 @@ REFUSED = "mcp-picture-is-refused"
 PICTURES = {(REFUSED, bugs) for bugs in ("none", "takes-images", "takes-images,keeps-images")}
 WHY = "mcp-tool-says-why-it-failed"
 REASONS = {(WHY, bugs) for bugs in ("none", "no-words-of-a-failure")}
-Found = dict[tuple[str, str], Judgement]
-"""What came of each scenario with each agent."""
 
 
 @pytest.fixture(scope="module")
 def judged(simulating_python: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Plays pairs of a scenario and an agent, all in one campaign of this process."""
 
-    def play(pairs: Iterable[tuple[str, str]], world: World, python: str = sys.executable) -> Found:
+    def judge(
+        pairs: Iterable[tuple[str, str]], world: World, python: str = sys.executable, turn_s: float | None = None
+    ) -> Found:
         folder = tmp_path_factory.mktemp("planted")
         entries = [_entry(folder, *pair, with_tools=pair[0] in {*OF_TOOLS, REFUSED, WHY}) for pair in sorted(pairs)]
-        campaign = Campaign(entries, Options(folder / "runs", world=world), NoProgress(), lambda line: None)
+        jobs = AT_ONCE if world == "live" else usual_jobs()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("wedgehog.harness.run.sim_player.sys", SimpleNamespace(executable=simulating_python))
             for module in ("agents.surroundings", "services.mcp.host"):
                 patch.setattr(f"wedgehog.harness.{module}.sys", SimpleNamespace(executable=python))
-            found = asyncio.run(campaign.play())
-        return {(it.scenario, it.agent): it for it in found}
+            return play(entries, Options(folder / "runs", world=world, jobs=jobs, turn_s=turn_s))
 
-    return play
+    return judge
 
 
 def _entry(folder: Path, scenario: str, bugs: str, *, with_tools: bool) -> Entry:
@@ -197,10 +192,9 @@ def _entry(folder: Path, scenario: str, bugs: str, *, with_tools: bool) -> Entry
     agent, words = Path(__file__).with_name("plantable.py"), bugs.replace("switches", "model={model}")
     words = words.replace("named", "session={session}")
     spec = SPEC.format(name=path.stem, bugs=words, agent=agent, tool_url=tool_url)
-    spec += "limits: {turn_s: 5}\n" * ("one-shell" in bugs)
     spec += "tools: http\n" * with_tools + TELLS * ("tells-usage" in bugs) + MODELS * ("switches" in bugs)
     path.write_text(spec)
-    return Entry(load_scenario(stock_folder() / "catalogue" / f"{scenario}.yaml"), load_spec(path))
+    return entry(scenario, path)
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +212,13 @@ def with_tools(judged: Any, warm_python: str) -> Found:
 @pytest.fixture(scope="module")
 def processes(judged: Any) -> Found:
     """A kill, a full disk and a pipe need a process, so this is the live world."""
-    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL) | _pairs(OF_A_PIPE | OF_A_SHELL), "live")
+    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL) | _pairs(OF_A_PIPE), "live")
+
+
+@pytest.fixture(scope="module")
+def shells(judged: Any) -> Found:
+    """The bug waits for ever: a short bound of a turn, which all agents of a campaign share."""
+    return judged(_pairs(OF_A_SHELL), "live", turn_s=10.0)
 
 
 @pytest.fixture(scope="module")
@@ -254,11 +254,11 @@ def test_a_planted_bug_is_red_after_a_kill(processes: Found, scenario: str):
 
 
 @pytest.mark.parametrize("scenario", sorted(OF_A_SHELL))
-def test_a_planted_bug_is_red_where_a_command_needs_a_real_shell(processes: Found, scenario: str):
+def test_a_planted_bug_is_red_where_a_command_needs_a_real_shell(shells: Found, scenario: str):
     """Words behind a here-document hide its end from the shell, which waits for more."""
     bugs, red = OF_A_SHELL[scenario]
-    assert _safe(processes, scenario, "none") == ("pass", set())
-    assert _safe(processes, scenario, bugs) == ("fail", red)
+    assert _safe(shells, scenario, "none") == ("pass", set())
+    assert _safe(shells, scenario, bugs) == ("fail", red)
 
 
 @pytest.mark.parametrize("scenario", sorted(OF_A_PIPE))
@@ -427,7 +427,7 @@ def _served(
         agent, name = Path(__file__).with_name("plantable_service.py"), bugs.replace(",", "-")
         (folder / f"{name}.yaml").write_text(SERVED.format(name=name, bugs=bugs, agent=agent))
         words += ["--agent", f"{name}.yaml"]
-    wedgehog("run", *scenarios, *words, "--network", "embedded")
+    wedgehog("run", *scenarios, *words, "--network", "embedded", JOBS)
     rows = pd.read_csv(folder / "runs" / "latest" / "summary.csv", keep_default_na=False)
     return {(row.scenario, row.agent): row.violated for row in rows.itertuples()}
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.live.together import JOBS
+
 HERE = Path(__file__).parent
-JOBS = "--jobs=5"
-"""The runs mostly wait: more of them at once than the machine has processors."""
 STAYS = {
     "ready": {"type": "ready"},
     "send": {"type": "user", "text": "{message}"},

@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from tests.live.together import JOBS
+
 BOT = Path(__file__).with_name("socket_bot.py")
 STORIES = ("slow-but-alive", "chat-poll-fails", "chat-is-down-for-a-while", "chat-mention-comes-as-two-events")
 
@@ -27,11 +29,11 @@ def told_in(folder: Path) -> dict[tuple[str, str], tuple[str, list[str]]]:
 
 def test_a_sound_bot_passes_and_each_bug_is_red(wedgehog: Any, tmp_path: Path):
     """A late acknowledgement makes an event come again; without a new connection its user hears nothing."""
-    done = wedgehog("run", *STORIES, *bot(tmp_path, "sound"), "--network", "embedded")
+    done = wedgehog("run", *STORIES, *bot(tmp_path, "sound"), "--network", "embedded", JOBS)
     assert done.returncode == 0, done.stdout + done.stderr
     assert {told_in(tmp_path)[story, "sound"][0] for story in STORIES} == {"pass"}
     agents = [*bot(tmp_path, "acknowledges-late"), *bot(tmp_path, "connects-once")]
-    done = wedgehog("run", "slow-but-alive", "chat-poll-fails", *agents, "--network", "embedded")
+    done = wedgehog("run", "slow-but-alive", "chat-poll-fails", *agents, "--network", "embedded", JOBS)
     assert done.returncode == 1, done.stdout + done.stderr
     found = told_in(tmp_path)
     assert "handled_once" in found["slow-but-alive", "acknowledges-late"][1]

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.live.together import JOBS
+
 HERE = Path(__file__).parent
 CATALOGUE = HERE.parent.parent / "scenarios" / "catalogue"
-JOBS = "--jobs=5"
-"""The runs mostly wait: more of them at once than the machine has processors."""
 KINDS: dict[str, dict[str, Any]] = {
     "lines": {
         "ready": {"type": "ready"},

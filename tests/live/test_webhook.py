@@ -6,6 +6,8 @@ from typing import Any
 
 import yaml
 
+from tests.live.together import JOBS
+
 BOT = Path(__file__).with_name("hooked.py")
 
 
@@ -27,7 +29,7 @@ def told_in(folder: Path) -> dict[tuple[str, str], tuple[str, list[str], str]]:
 def test_a_second_message_is_answered_too(wedgehog: Any, tmp_path: Path):
     """It waits while a command of the first one runs."""
     agents = [*spec_of(tmp_path, "sound"), *spec_of(tmp_path, "drops")]
-    done = wedgehog("run", "second-message-while-busy", *agents, "--network", "embedded")
+    done = wedgehog("run", "second-message-while-busy", *agents, "--network", "embedded", JOBS)
     assert done.returncode == 1, done.stdout + done.stderr
     found = told_in(tmp_path)
     assert found["second-message-while-busy", "sound"][0] == "pass"
@@ -38,7 +40,7 @@ def test_a_message_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: P
     """The id is the same; faults on polls do not apply."""
     agents = [word for bug in ("sound", "works-again", "works-first") for word in spec_of(tmp_path, bug)]
     stories = ("message-comes-twice", "message-comes-twice-while-busy", "chat-send-fails-once", "chat-poll-fails")
-    done = wedgehog("run", *stories, *agents, "--network", "embedded")
+    done = wedgehog("run", *stories, *agents, "--network", "embedded", JOBS)
     assert done.returncode == 1, done.stdout + done.stderr
     found = told_in(tmp_path)
     assert {agent: found["message-comes-twice", agent][1] for agent in ("sound", "works-again", "works-first")} == {
@@ -55,7 +57,7 @@ def test_a_message_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: P
 def test_slack_brings_an_event_again_after_three_seconds(wedgehog: Any, tmp_path: Path):
     """A bot that answers the event when its model has answered works on it twice; another one is never told again."""
     agents = [word for bug in ("sound", "works-first") for word in spec_of(tmp_path, bug, "slack")]
-    done = wedgehog("run", "slow-but-alive", "chat-send-fails-once", *agents, "--network", "embedded")
+    done = wedgehog("run", "slow-but-alive", "chat-send-fails-once", *agents, "--network", "embedded", JOBS)
     assert done.returncode == 1, done.stdout + done.stderr
     found = told_in(tmp_path)
     assert found["slow-but-alive", "sound"][0] == found["chat-send-fails-once", "sound"][0] == "pass"
@@ -70,7 +72,7 @@ def test_a_mention_that_comes_as_two_events_is_answered_once(wedgehog: Any, tmp_
         for word in spec_of(tmp_path, bug, "slack", event="both")
     ]
     story = "chat-mention-comes-as-two-events"
-    done = wedgehog("run", story, *agents, *spec_of(tmp_path, "drops", "slack"), "--network", "embedded")
+    done = wedgehog("run", story, *agents, *spec_of(tmp_path, "drops", "slack"), "--network", "embedded", JOBS)
     assert done.returncode == 1, done.stdout + done.stderr
     found = told_in(tmp_path)
     assert {found[story, bug][0] for bug in ("sound", "mentions-only")} == {"pass"}
@@ -81,7 +83,7 @@ def test_a_mention_that_comes_as_two_events_is_answered_once(wedgehog: Any, tmp_
 def test_a_notification_of_whatsapp_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: Path):
     """Nothing but the message's id says that it is the same."""
     agents = [word for bug in ("sound", "works-again") for word in spec_of(tmp_path, bug, "whatsapp")]
-    done = wedgehog("run", "message-comes-twice", *agents, "--network", "embedded")
+    done = wedgehog("run", "message-comes-twice", *agents, "--network", "embedded", JOBS)
     assert done.returncode == 1, done.stdout + done.stderr
     found = told_in(tmp_path)
     assert found["message-comes-twice", "sound"][0] == "pass"
