@@ -254,11 +254,13 @@ def within_tools(reply: Reply, tools: Sequence[ToolSpec]) -> Reply:
 
 
 def _offers_roles(tools: Sequence[ToolSpec], reply: Reply) -> bool:
-    """Whether these tools have the shell and the subagent tool that the reply calls, and any tool if it calls one."""
-    called = {item.name for item in reply.items if isinstance(item, ToolCall)}
+    """Whether there are the shell, subagent and file tools that the reply calls, and any tool if it calls one."""
+    calls = [item for item in reply.items if isinstance(item, ToolCall)]
+    called = {call.name for call in calls}
     shell = SHELL not in called or find_shell(tools) is not None
     subagent = SUBAGENT_TOOL not in called or find_subagent(tools) is not None
-    return shell and subagent and bool(tools or not called)
+    files = all(tool_for(tools, action) for call in calls if (action := file_action(call.name, call.args)))
+    return shell and subagent and files and bool(tools or not called)
 
 
 def _without_calls(reply: Reply) -> Reply:

@@ -12,6 +12,7 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.turns import FinishCall, ScriptedTurn, TurnScript, expand, expand_all
 
 BASH = ToolSpec("Bash", "", {"properties": {"command": {"type": "string"}}, "required": ["command"]})
+EDIT_SCHEMA = {"properties": {key: {"type": "string"} for key in ("path", "old_text", "new_text")}}
 FETCH = ToolSpec("fetch", "", {"properties": {"url": {"type": "string"}}})
 
 
@@ -242,3 +243,14 @@ def test_a_page_is_read_by_the_agents_own_tool(script: TurnScript, tool: ToolSpe
     call, named = script.answer(1, talk(user("mk1q go"), tools=(BASH, tool))).items
     assert isinstance(call, ToolCall) and (call.name, call.args) == (tool.name, args)
     assert isinstance(named, ToolCall) and named.args == {"id": "7"}
+
+
+@pytest.mark.parametrize(("tools", "calls"), [((BASH,), []), ((ToolSpec("Edit", "", EDIT_SCHEMA), BASH), ["Edit"])])
+def test_a_subagent_without_a_tool_for_files_gets_last_words(tools: tuple[ToolSpec, ...], calls: list[str]):
+    """A call of a tool that it does not have would be its agent's failure."""
+    positions = Positions("wbcdf", named=lambda asked: "editor" if asked.messages[0].text == "Edit it." else "")
+    positions.begin(1, "mk1q")
+    edit = ToolCall("edit_file", {"path": "a.txt", "old": "one", "new": "two"})
+    script = TurnScript(positions, {1: TURN}, conversations={"editor": (Reply((edit,)),)})
+    said = script.answer(1, talk(user("Edit it."), tools=tools))
+    assert isinstance(said, Reply) and [item.name for item in said.items if isinstance(item, ToolCall)] == calls
