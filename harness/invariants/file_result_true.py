@@ -59,4 +59,4 @@ def _result(use: ToolUse) -> tuple[RequestArrived, ToolResult] | None:
 def _may_tell(result: ToolResult) -> bool:
     """Whether it says, or may say, that the call failed; one whose signs were not recorded may."""
     known = result.signs is not None and not result.in_text
-    return not known or result.is_error or not {"failed", "foreign"}.isdisjoint(result.signs or ())
+    return not known or result.is_error or not {"failed", "undone", "foreign"}.isdisjoint(result.signs or ())

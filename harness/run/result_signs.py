@@ -19,13 +19,18 @@ SIGNS: Mapping[str, str] = {
     r"|stored|\blog\b|\blogs\b|file\b|files\b|/|poll|later|pending|wait|binary",
     "part": r"...|[|(|<|{|*|--|==|trunc|\bcut|clip|shorten|omit|left out|skip|elid|more|limit|max|first|last|remain"
     r"|rest|total|part|large|long|\bbig|summar|byte|char|line|token|output|full|head|tail|begin|only",
+    "undone": r"\bmust\b|have to|has to|you need to|needs to|please|unchanged|no change|no match|no edit|no replace"
+    r"|no occurrence|mismatch|missing|nothing|already|instead|stale|conflict|before edit|before writ|\b0 \b|zero ",
 }
 r"""Words by which a text may say it, in families. They are wide on purpose: an agent with one of them is not blamed.
 
 `failed`: the tool or its command failed. `stopped`: it was ended early. `elsewhere`: it still runs, or its output is in
-another place or is no text. `part`: a part of the output is missing. `\b` is the edge of a word, and `.?` one character
+another place or is no text. `part`: a part of the output is missing. `undone`: a file was not changed, or something
+else comes before that. `\b` is the edge of a word, and `.?` one character
 or none.
 """
+_TYPESET = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")
+"""Quotes and dashes of a text that is set well are no other language."""
 _RUNNING_NO_MORE = re.compile(r"\b(error|errors|exception|failed|while|when|after|before) running\b")
 """The word does not say that a tool still runs where an error came "while running the tool"."""
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])")
@@ -93,7 +98,7 @@ def signs_in(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def _signs(text: str) -> tuple[str, ...]:
     """The same. Each request of a turn carries the results of the ones before again."""
-    said = _RUNNING_NO_MORE.sub(r"\1", _TOKEN.sub("", text).lower())
+    said = _RUNNING_NO_MORE.sub(r"\1", _TOKEN.sub("", text).lower().translate(_TYPESET))
     found = {name: any(_has(said, *word) for word in words) for name, words in _WORDS.items()}
     found |= {"number": _NUMBER.search(said) is not None, "foreign": not said.isascii()}
     found["hollow"] = _HOLLOW.search(said) is not None
@@ -122,7 +127,19 @@ def _word(written: str) -> tuple[str, re.Pattern[str] | None]:
 
 
 _WORDS = {name: tuple(map(_word, words.split("|"))) for name, words in SIGNS.items()}
-_ORDER = ("failed", "number", "stopped", "elsewhere", "part", "foreign", "hollow", "bare", "answered", "success")
+_ORDER = (
+    "failed",
+    "number",
+    "stopped",
+    "elsewhere",
+    "part",
+    "undone",
+    "foreign",
+    "hollow",
+    "bare",
+    "answered",
+    "success",
+)
 """`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing.
 `bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with nothing below.
 `answered`: it says that the user has answered a question, and nothing that would take that back. `success`:

@@ -118,7 +118,9 @@ def test_what_the_user_wrote_between_two_turns_is_no_harm():
     assert check("files_kept", tell.end().finds(notes="Mine.\n").seal()).status == "nothing"
 
 
-@pytest.mark.parametrize(("signs", "status"), [((), "fail"), (("elsewhere",), "fail"), (("failed",), "pass")])
+@pytest.mark.parametrize(
+    ("signs", "status"), [((), "fail"), (("elsewhere",), "fail"), (("failed",), "pass"), (("undone",), "pass")]
+)
 def test_a_result_says_that_its_call_did_not_work(signs: tuple[str, ...], status: str):
     """A path or a number in it is no word of that."""
     history = played(BREAD, ANNA, now=NOTES.replace("Call Anna.", "Call Anna at noon."), signs=signs)
