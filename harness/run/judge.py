@@ -1,8 +1,10 @@
 """Judges a run: its invariants give one verdict (error > fail > inconclusive > pass) and a sentence that says why."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wedgehog.fake_llm.script.file_tools import READ_FILE, is_picture
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -28,6 +30,7 @@ from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words,
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
 
+_PICTURE = re.compile(r"image|picture|pdf|document", re.IGNORECASE)
 LIMITS = {
     "turn_s": "turn_deadline",
     "calls_per_turn": "paid_call_bound",
@@ -196,7 +199,8 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         said = f"no request arrived within {missed.bound_s:g} s after {turn} was given"
         yield inconclusive(said, [missed]).for_reason("start")
     for refused in history.of(RequestRefused):
-        if not refused.scripted and not refused.pairing and refused.message not in control.refusals:
+        expected = refused.message in control.refusals or _of_what_was_read(refused, scenario)
+        if not refused.scripted and not refused.pairing and not expected:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).for_reason("validator")
     yield from fault_doubts(history, scenario.plan(history.run.time_scale), control)
@@ -206,6 +210,13 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     if scenario.delegates and not any(call.arrived.side for call in history.calls):
         said = "no subagent asked the model, so what the scenario is about was not played"
         yield inconclusive(said).for_reason("subagents")
+
+
+def _of_what_was_read(refused: RequestRefused, scenario: Scenario) -> bool:
+    """Whether a picture or a document is refused, in a story whose model reads one: the refusal is part of it."""
+    read = [it.path for it in scenario.file_actions if it.role == READ_FILE]
+    shown = any(is_picture(path) or path.lower().endswith(".pdf") for path in read)
+    return shown and _PICTURE.search(refused.message) is not None
 
 
 def _limited(history: History) -> Iterator[Verdict]:

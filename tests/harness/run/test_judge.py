@@ -481,6 +481,22 @@ def test_our_validators_refusal_proves_nothing_unless_the_agent_sends_the_same_w
     assert judged(history, control).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("path", "says", "verdict"),
+    [
+        ("a.png", "Could not process image", "pass"),
+        ("a.pdf", "The PDF specified was not valid.", "pass"),
+        ("a.png", "bad field", "inconclusive"),
+        ("a.txt", "Could not process image", "inconclusive"),
+    ],
+)
+def test_the_refusal_of_a_picture_that_the_model_reads_is_part_of_its_story(path: str, says: str, verdict: str):
+    """An agent may leave it out and go on."""
+    history = with_event(well(HistoryBuilder()).seal(), refusal(says))
+    reads = {"user": "Look.", "model": [{"tool": "read_file", "args": {"path": path}}, {"text": "I see. {nonce}"}]}
+    assert judged(history, turns=[reads]).verdict == verdict
+
+
 def test_a_refusal_for_pairing_blames_the_agent():
     """It is no matter of our validator's taste."""
     tell = HistoryBuilder()
