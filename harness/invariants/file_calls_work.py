@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.file_result_true import has_effect, is_harmed
+from wedgehog.harness.invariants.files_kept import turns_with_a_full_disk
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import name_of_call
 from wedgehog.harness.record.file_versions import FileChange, applied, file_changes, has_bytes
@@ -18,16 +19,23 @@ def file_calls_work(history: History) -> Iterator[Verdict]:
     Judged as [`file_result_true`](#file_result_true) is, for calls whose result reached the model. Calls that write are
     judged only if another one of the run replaced a file: some agents allow that only by edits. A file in which its
     user has written something else since the turn before may be protected until the model has read it again, and one
-    that is not in UTF-8 may be refused. An agent that refuses a sound edit makes its model try it again and again, or
-    write the whole file anew.
+    that is not in UTF-8 may be refused. Nothing need work in a turn in which the disk was full. An agent that refuses a
+    sound edit makes its model try it again and again, or write the whole file anew.
 
     Fix: Look for the old text in the lines as the model has read them, whatever their ends are. Take an empty text for
     a text. Compare what stands in a file, not the time of its last change.
     """
     changes = [(change, use) for change in file_changes(history) for use in change.uses if use.results]
     worked = {_role(use) for change, use in changes if has_effect(change, use) and change.before.kind == "file"}
+    full = turns_with_a_full_disk(history)
     for change, use in changes:
-        if _role(use) not in worked or change.stale or not _fits(change, use) or is_harmed(change):
+        if (
+            change.turn in full
+            or _role(use) not in worked
+            or change.stale
+            or not _fits(change, use)
+            or is_harmed(change)
+        ):
             continue
         if has_effect(change, use) or change.now.text is None:
             yield passed(because=f"{name_of_call(use)} worked")

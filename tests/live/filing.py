@@ -6,6 +6,7 @@ pi does, `one_tool` has one tool with commands as OpenHands has, `patching` appl
 
 import asyncio
 import base64
+import html
 import json
 import re
 import stat
@@ -65,7 +66,12 @@ class Agent:
 
     def keep(self):
         fresh = self.file.with_suffix(".new")
-        fresh.write_text(json.dumps(self.said))
+        try:
+            fresh.write_text(json.dumps(self.said))
+        except OSError:
+            if "hides-failures" in self.bugs:
+                return
+            raise
         fresh.replace(self.file)
 
     async def answer(self, message):
@@ -199,7 +205,7 @@ class Agent:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         if "loses-writes" in self.bugs and Path(path).exists():
             return f"Wrote {path}."
-        self.store(path, text.encode())
+        self.store(path, text.encode().decode("latin-1").encode() if "writes-mojibake" in self.bugs else text.encode())
         return f"Wrote {path}."
 
     def store(self, path, data):
@@ -222,7 +228,7 @@ class Agent:
             await asyncio.sleep(0.01)
         fallback = "replace" if "guesses-the-encoding" in self.bugs else "surrogateescape"
         text = data.decode("utf-8", fallback)
-        for old, new in edits:
+        for old, new in self.taken(edits):
             text = self.replaced(path, text, old, new)
         if "takes-nothing-for-missing" in self.bugs and "" in [new for _, new in edits]:
             raise ToolError("the new text is missing")
@@ -233,6 +239,12 @@ class Agent:
         if "edits-what-it-remembers" in self.bugs:
             KNOWN[path] = Path(path).read_bytes()
         return f"Edited {path}."
+
+    def taken(self, edits):
+        """The edits as they are, or with HTML's signs for characters read as such."""
+        if "decodes-entities" in self.bugs:
+            return [(html.unescape(old), html.unescape(new)) for old, new in edits]
+        return edits
 
     def before(self, path):
         if "edits-what-it-remembers" in self.bugs and path in KNOWN:
@@ -371,6 +383,8 @@ BUGS = (
     "loses-writes",
     "edits-what-it-remembers",
     "says-nothing-of-no-match",
+    "decodes-entities",
+    "writes-mojibake",
     "patterns-in-new-text",
     "edits-past-the-end",
     "guesses-the-encoding",

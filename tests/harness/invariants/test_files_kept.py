@@ -159,6 +159,23 @@ def test_a_file_survives_a_full_disk(now: str, status: str):
     assert (check("files_survive", history).status, check("files_kept", history).status) == (status, "nothing")
 
 
+def test_an_edit_need_not_work_when_the_disk_is_full():
+    """Another one, before it, has worked; a result that hides the failure is a lie all the same."""
+    tell = HistoryBuilder()
+    tell.finds(notes=NOTES, list="eggs\n")
+    tell.message()
+    eggs = FileCall("edit_file", "list.txt", old="eggs", new="ten eggs")
+    (first,) = tell.reply(tell.ask(1), tools=[True], name="edit", files=[eggs])
+    call = tell.ask(2, results=[result(first, printed=False, signs=())])
+    struck = {"turn": tell.turn, "step": 2, "attempt": 1, "call": call, "proof": "built"}
+    tell.add(FaultFired(fault=0, name="disk_full", link="agent", of_disk=True, **struck))
+    (token,) = tell.reply(call, tools=[True], name="edit", files=[BREAD])
+    tell.answer_step(3, [result(token, printed=False, signs=())])
+    history = tell.end().finds(notes=NOTES, list="ten eggs\n").seal()
+    assert check("file_calls_work", history).status != "fail"
+    assert check("file_result_true", history).status == "fail"
+
+
 @pytest.mark.parametrize(("text", "status"), [(NOTES, "fail"), (f"{NOTES}Mine.\n", "nothing")])
 def test_a_file_that_its_user_changed_may_be_protected_and_one_saved_again_may_not(text: str, status: str):
     """Until the model has read it again."""
