@@ -9,13 +9,19 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.verdict import fail
 from wedgehog.reports import write_folder
 
-from .browser import CHROMIUM, Tab, browser
+pytest.importorskip("playwright")
+
+from .browser import Tab, browser, program
 from .conftest import Campaign, Telling, dangling, judgement
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-    pytest.mark.usefixtures("drawings"),
-]
+pytestmark = pytest.mark.usefixtures("drawings")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_a_browser() -> None:
+    if program() is None:
+        pytest.skip("no browser is installed")
+
 
 WIDTHS = (1300, 700, 390)
 HOSTILE = "<script>document.title = 'owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>\x1b[31m\udc80"
@@ -30,10 +36,8 @@ async def _report(folder: Path, tab: Tab, width: int = 1300, **how: Any) -> Path
 
 def _quiet(tab: Tab, path: Path) -> None:
     """Nothing was requested but the page itself, and neither console nor log has an entry."""
-    asked = [it["params"]["request"]["url"] for it in tab.said if it["method"] == "Network.requestWillBeSent"]
-    assert set(asked) == {path.as_uri()}
-    loud = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded")
-    assert not [it for it in tab.said if it["method"] in loud]
+    assert set(tab.asked) == {path.as_uri()}
+    assert not tab.loud
 
 
 async def _seen(tab: Tab, selector: str) -> bool:
@@ -43,7 +47,7 @@ async def _seen(tab: Tab, selector: str) -> bool:
 
 async def test_matrix_and_timeline_are_there_at_each_width_and_in_both_colours(sample, tmp_path):
     """The page never scrolls sideways, and the timeline lies inside of it."""
-    async with browser(tmp_path / "profile") as tab:
+    async with browser() as tab:
         path = await _report(sample, tab)
         for width in WIDTHS:
             for dark in (False, True):
@@ -64,7 +68,7 @@ async def test_a_click_on_a_violation_shows_its_evidence(campaign: Campaign, tmp
     """The folded list opens at the event, and from there one comes to its place in the timeline."""
     verdict = fail("refused", [Event(id=12)]).named("tool_call_pairing")
     campaign.run(judgement("x", "a", "fail", "pass", violated=("tool_call_pairing",), verdicts=(verdict,)), dangling)
-    async with browser(tmp_path / "profile") as tab:
+    async with browser() as tab:
         path = await _report(campaign.folder, tab)
         assert not await _seen(tab, "#run-1-e12")
         await tab.click(".stacked a[href='#run-1-e12']")
@@ -90,7 +94,7 @@ async def test_output_of_an_agent_is_inert(campaign: Campaign, tmp_path: Path):
         telling.end(1, HOSTILE + "A" * 1_000_000, HOSTILE)
 
     campaign.run(judgement("x", "a", "fail", "pass", says=HOSTILE, violated=(HOSTILE,)), tell)
-    async with browser(tmp_path / "profile") as tab:
+    async with browser() as tab:
         path = await _report(campaign.folder, tab)
         assert (await tab.value("document.title")).startswith("Wedgehog: ")
         assert await tab.value("document.querySelectorAll('img, script, iframe, object').length") == 0
@@ -104,7 +108,7 @@ async def test_the_longest_names_fit_a_phone(campaign: Campaign, tmp_path: Path)
     scenario, agent = "s" * 100, "a" * 100
     campaign.run(judgement(scenario, agent, "fail", says="late", violated=("turn_deadline",)), dangling)
     campaign.run(judgement(scenario, "other"), dangling)
-    async with browser(tmp_path / "profile") as tab:
+    async with browser() as tab:
         path = await _report(campaign.folder, tab)
         for width in WIDTHS:
             await tab.show(path, width)
@@ -116,11 +120,11 @@ async def test_a_printed_page_holds_what_needs_attention_and_no_folded_run(sampl
 
     Of an open run, the tables of its turns, calls and files are on the screen only.
     """
-    async with browser(tmp_path / "profile") as tab:
+    async with browser() as tab:
         await _report(sample, tab)
         assert await _seen(tab, ".run[open] .screen") and await _seen(tab, ".attention pre")
         assert not await _seen(tab, ".words dl")
-        await tab.do("Emulation.setEmulatedMedia", media="print")
+        await tab.print_out()
         assert not await _seen(tab, ".run[open] .screen") and not await _seen(tab, ".attention pre")
         assert await _seen(tab, ".run[open] .timeline") and await _seen(tab, "ol.wrong")
         assert await _seen(tab, ".words dl")
@@ -132,9 +136,9 @@ async def test_of_many_unexpected_runs_two_are_printed_open(campaign: Campaign, 
     """The screen has more of them open; each other one is a line on paper."""
     for number in range(8):
         campaign.run(judgement(f"s{number}", "a", "fail", violated=("tool_call_pairing",)), dangling)
-    async with browser(tmp_path / "profile") as tab:
+    async with browser() as tab:
         await _report(campaign.folder, tab)
         shown = "[...document.querySelectorAll('.run .inside')].filter(it => it.checkVisibility()).length"
         assert await tab.value(shown) == 5
-        await tab.do("Emulation.setEmulatedMedia", media="print")
+        await tab.print_out()
         assert await tab.value(shown) == 2
