@@ -3,9 +3,10 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from playwright.async_api import Dialog, Page
@@ -15,11 +16,15 @@ from playwright.async_api import TimeoutError as NoneCameError
 from wedgehog.harness.agents.page_spec import PageAgent
 from wedgehog.harness.record.error_words import matching, plain
 
+MOVES = "because of a navigation"
+"""What Playwright says where a page goes to another address while it is read."""
+MOST_MOVES, MOVE_S = 50, 0.1
 PICTURE_QUALITY, PICTURE_WITHIN_S = 50, 5.0
 LINK_WITHIN_S = 5.0
 """What is on a page can be pressed within this time."""
 ALERT = '[role="alert"], [aria-live="assertive"]'
 """Elements that tell something urgent."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,20 @@ class PageView:
 
     async def read(self) -> Seen:
         """What can be seen now."""
+        return await self._at_rest(self._read)
+
+    async def _at_rest(self, look: Callable[[], Awaitable[T]]) -> T:
+        """Look again where the page goes to another address meanwhile, as one does that needs a login."""
+        for _ in range(MOST_MOVES):
+            try:
+                return await look()
+            except BrowserError as wrong:
+                if MOVES not in str(wrong):
+                    raise
+            await asyncio.sleep(MOVE_S)
+        return await look()
+
+    async def _read(self) -> Seen:
         keys = self._keys
         text, answers, errors, busy, stop = await asyncio.gather(
             self._page.locator("body").inner_text(),
@@ -109,6 +128,9 @@ class PageView:
 
     async def takes_messages(self) -> bool:
         """Whether a message can be typed."""
+        return await self._at_rest(self._has_field)
+
+    async def _has_field(self) -> bool:
         field = self._page.locator(_visible(self._keys.input)).first
         return await field.count() > 0 and await field.is_editable()
 

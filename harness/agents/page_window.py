@@ -16,6 +16,7 @@ from wedgehog.harness.agents.page_view import PageView
 
 POLL_S = 0.1
 LOADED_WITHIN_S = 30.0
+CLOSED_WITHIN_S = 5.0
 CHANGES_WITHIN_S = 5.0
 """A page that its user has left for another conversation shows that one within this time; real seconds."""
 MOST_ENTRIES = 5
@@ -113,8 +114,8 @@ class PageWindow:
         view, self.view = self.view, None
         if view is not None:
             self._leave(view)
-            with suppress(BrowserError):
-                await view.close()
+            with suppress(BrowserError, TimeoutError):
+                await asyncio.wait_for(view.close(), CLOSED_WITHIN_S)
 
     async def close(self) -> None:
         """Close it."""

@@ -42,6 +42,11 @@ function add(who, text) {
 const known = JSON.parse(localStorage.known || "[]")
 for (const text of known) add("user", text)
 function listens() { document.querySelector("#it").onkeydown = typed }
+if (location.pathname == "/moves") {
+  const times = Number(location.search.slice(1))
+  document.querySelector("h1").textContent = "Address " + times
+  onload = () => times < 20 && setTimeout(() => location.replace("/moves?" + (times + 1)), 10)
+}
 setTimeout(listens, location.search == "?late" ? 3000 : 0)
 function typed(key) {
   if (key.key != "Enter") return
@@ -143,6 +148,13 @@ async def test_a_message_that_a_page_was_not_ready_for_is_typed_again(tmp_path: 
     monkeypatch.setattr("wedgehog.harness.agents.page.TAKEN_WITHIN_S", 2.0)
     async with opened(tmp_path, url="/?late") as session:
         assert (await _said(session, "mk1 here")).answer == "here of 0"
+
+
+async def test_a_page_may_go_to_another_address_by_itself(tmp_path: Path):
+    """As one does that sends its user to a login."""
+    async with opened(tmp_path, url="/moves") as session:
+        told = await _said(session, "mk1 here")
+        assert (told.answer, told.error) == ("here of 0", "")
 
 
 async def test_a_page_that_does_not_load_again_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
