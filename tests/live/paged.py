@@ -24,6 +24,7 @@ Its user may begin another conversation, and come back by the list. More bugs:
 - `one-id`: the messages of all conversations go on with the first one
 - `locks`: no bug: while the agent works its user can begin another conversation, and can not write there
 - `lists`: no bug: no conversation has an address, and the list has no links
+- `loads`: no bug: each conversation is loaded as a page of its own
 """
 
 import asyncio
@@ -93,6 +94,7 @@ function remember(title) {
   list()
 }
 function go(other) {
+  if (bug == "loads") { location.assign(other ? "/c/" + other : "/"); return }
   if (bug == "stops" || bug == "stops-unseen") fetch("/api/" + id, {method: "DELETE"})
   if (!busy.hidden) left.add(id)
   id = other

@@ -238,6 +238,7 @@ STORIES: dict[str, dict[str, set[str]]] = {
     "user-comes-back-before-the-answer": {
         "sound": set(),
         "locks": set(),
+        "loads": set(),
         "stops": set(),
         "shows-half": set(),
         "follows": {"sessions_apart"},
