@@ -106,7 +106,7 @@ def _needs_a_browser() -> None:
 
 
 @asynccontextmanager
-async def opened(folder: Path, **keys: Any) -> AsyncIterator[Session]:
+async def opened(folder: Path, *, one_user: bool = False, **keys: Any) -> AsyncIterator[Session]:
     """The small page."""
     (folder / "page.py").write_text(SMALL)
     page = {"start": ["{python}", "{here}/page.py", "{port}"], **KEYS, **keys}
@@ -115,7 +115,8 @@ async def opened(folder: Path, **keys: Any) -> AsyncIterator[Session]:
     place = AgentContext(folder / "run", "http://127.0.0.1:9", "k", "s", f"{mark}/run", folder / "log", WallClock())
     spec = load_spec(folder / "agent.yaml")
     async with browser_of_users(mark) as browser:
-        there = replace(place, browser=browser, work=cast("Work", SimpleNamespace(has_asked=lambda words: False)))
+        work = cast("Work", SimpleNamespace(has_asked=lambda words: False))
+        there = replace(place, browser=browser, work=work, one_user=one_user)
         async with open_agent(spec, there) as session:
             yield session
 
@@ -204,6 +205,24 @@ async def test_a_second_user_has_a_window_of_their_own(tmp_path: Path):
         finally:
             await other.close()
         assert (await _said(session, "mk3 where", first=False)).answer == "where of 1"
+
+
+@pytest.mark.parametrize(
+    ("new_chat", "why"),
+    [("h1", "there is no way back to the conversation: name the entries"), ("#none", "no #none that can be pressed")],
+)
+async def test_a_spec_that_does_not_lead_to_a_conversation_is_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, new_chat: str, why: str
+):
+    """The page has no such button; or a press of it changes nothing, and neither does the address."""
+    monkeypatch.setattr("wedgehog.harness.agents.page_window.CHANGES_WITHIN_S", 0.3)
+    async with opened(tmp_path, one_user=True, new_chat=new_chat) as session:
+        await _said(session, "mk1 here")
+        monkeypatch.setattr("wedgehog.harness.agents.page_window.LOADED_WITHIN_S", 0.5)
+        other = await session.apart("other", session._place, session.surroundings)
+        with pytest.raises(AgentError, match=why):
+            await _said(other, "mk2 there")
+            await _said(session, "mk3 where", first=False)
 
 
 STORIES: dict[str, dict[str, set[str]]] = {
