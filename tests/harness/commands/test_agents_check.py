@@ -1,6 +1,7 @@
 """Whether a spec fits its agent, in words that its author can act on."""
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ from wedgehog.harness.record.history import History, read
 from wedgehog.harness.run import job
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 
+PLAIN_HTTP = Path(__file__).parents[2] / "live" / "plain_http.py"
 AGENT = """\
-import json, os, subprocess, sys, urllib.request
+import json, os, subprocess, sys
+from plain_http import post
 url, file, message = sys.argv[1:]
 talk = json.load(open(file)) if os.path.exists(file) and not os.environ.get("FORGETS") else []
 talk.append({"role": "user", "content": message})
@@ -29,10 +32,9 @@ tool = {"type": "function", "function": {"name": os.environ.get("CALLED", "bash"
     "properties": {os.environ.get("TAKES", "command"): {"type": "string"}}}}}
 tools = {} if os.environ.get("NO_TOOL") else {"tools": [tool]}
 while True:
-    body = json.dumps({"model": "m", "messages": talk, **tools}).encode()
-    request = urllib.request.Request(url + "/v1/chat/completions", body,
-        {"content-type": "application/json", "authorization": "Bearer k"})
-    said = json.load(urllib.request.urlopen(request, timeout=20))["choices"][0]["message"]
+    body = {"model": "m", "messages": talk, **tools}
+    reply = post(url + "/v1/chat/completions", body, {"authorization": "Bearer k"}, timeout_s=20)
+    said = json.loads(reply.read())["choices"][0]["message"]
     talk.append(said)
     if not said.get("tool_calls"):
         break
@@ -52,6 +54,7 @@ HI = "= [*sys.argv[1:3], 'hi']"
 async def looked(tmp_path: Path, code: str = AGENT, **spec: object) -> list[CheckFinding]:
     """What is found about an agent with this code."""
     (tmp_path / "agent.py").write_text(code)
+    shutil.copy(PLAIN_HTTP, tmp_path)
     command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json", "{message}"]
     words = {"name": "mine", "wire": "openai-chat", "command": command, "recover_s": 0, **spec}
     words = {key: value for key, value in words.items() if value is not None}
@@ -217,9 +220,8 @@ async def test_only_a_service_that_runs_is_asked_for_its_address(tmp_path: Path,
 async def test_the_call_that_answered_is_named_and_not_the_one_for_a_title(tmp_path: Path):
     """Whichever came first."""
     title = """\
-asked = json.dumps({"model": "small", "messages": [{"role": "user", "content": "A title for: " + message}]}).encode()
-urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", asked,
-    {"content-type": "application/json", "authorization": "Bearer k"}), timeout=20).read()
+asked = {"model": "small", "messages": [{"role": "user", "content": "A title for: " + message}]}
+post(url + "/v1/chat/completions", asked, {"authorization": "Bearer k"}, timeout_s=20).read()
 while True:
 """
     found = await looked(tmp_path, AGENT.replace("while True:\n", title))
@@ -286,8 +288,7 @@ async def test_a_call_with_a_few_of_the_tools_beside_the_answer_is_no_second_ans
 named = [{"type": "function", "function": {**tool["function"], "name": f"look{n}"}} for n in range(4)]
 aside = {"model": "m", "messages": talk, "tools": [tool, *named[:1]]}
 tools["tools"] += named
-urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", json.dumps(aside).encode(),
-    {"content-type": "application/json", "authorization": "Bearer k"}), timeout=20).read()
+post(url + "/v1/chat/completions", aside, {"authorization": "Bearer k"}, timeout_s=20).read()
 while True:
 """
     found = await looked(tmp_path, AGENT.replace("while True:\n", beside))
@@ -408,13 +409,13 @@ async def test_a_program_that_does_not_exist_is_named_with_the_place_where_it_wa
 
 
 CALM = """\
-import json, sys, urllib.request
+import json, sys
+from plain_http import post
 url, file, message = sys.argv[1:]
-body = json.dumps({"model": "m", "messages": [{"role": "user", "content": message}]}).encode()
-request = urllib.request.Request(url + "/v1/chat/completions", body,
-    {"content-type": "application/json", "authorization": "Bearer k"})
+body = {"model": "m", "messages": [{"role": "user", "content": message}]}
 try:
-    print(json.load(urllib.request.urlopen(request, timeout=20))["choices"][0]["message"]["content"])
+    reply = post(url + "/v1/chat/completions", body, {"authorization": "Bearer k"}, timeout_s=20)
+    print(json.loads(reply.read())["choices"][0]["message"]["content"])
 except OSError:
     print("WORDS")
 """
@@ -440,16 +441,17 @@ async def test_words_that_no_pattern_knows_as_an_error_are_proposed_for_the_spec
 
 
 EVENTS = """\
-import json, sys, urllib.request
-url, key = sys.argv[1], {"content-type": "application/json", "authorization": "Bearer k"}
+import json, sys
+from plain_http import post
+url, key = sys.argv[1], {"authorization": "Bearer k"}
 talk = []
 for line in sys.stdin:
     talk.append({"role": "user", "content": json.loads(line)["prompt"]})
-    body = json.dumps({"model": "m", "messages": talk}).encode()
+    body = {"model": "m", "messages": talk}
     print(json.dumps({"event": "thinking"}), flush=True)
     try:
-        with urllib.request.urlopen(urllib.request.Request(url + "/v1/chat/completions", body, key)) as reply:
-            talk.append(json.load(reply)["choices"][0]["message"])
+        reply = post(url + "/v1/chat/completions", body, key)
+        talk.append(json.loads(reply.read())["choices"][0]["message"])
         print(json.dumps({"event": "done", "output": talk[-1]["content"]}), flush=True)
     except OSError as wrong:
         print(json.dumps({"event": "failed", "message": str(wrong)}), flush=True)
