@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -37,13 +38,14 @@ WELL = {
     "why": "w",
     "turns": [{"user": "Go on.", "model": [{"text": "Done {nonce}"}]}],
 }
+PLAIN_HTTP = Path(__file__).parents[2] / "live" / "plain_http.py"
 AGENT = """\
-import json, os, sys, urllib.request
+import json, os, sys
+from plain_http import post
 body = {"model": "m", "max_tokens": 999, "messages": [{"role": "user", "content": sys.argv[2]}]}
-request = urllib.request.Request(sys.argv[1] + "/v1/messages", json.dumps(body).encode(), {
-    "content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
+headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
 try:
-    print(json.load(urllib.request.urlopen(request, timeout=20))["content"][0]["text"])
+    print(json.loads(post(sys.argv[1] + "/v1/messages", body, headers, timeout_s=20).read())["content"][0]["text"])
 except OSError as wrong:
     sys.exit(f"Error: {wrong}")
 """
@@ -142,6 +144,7 @@ def entry(tmp_path: Path) -> Any:
         path = tmp_path / f"{story['name']}.yaml"
         path.write_text(yaml.safe_dump(story))
         (tmp_path / "agent.py").write_text(code)
+        shutil.copy(PLAIN_HTTP, tmp_path)
         spec = tmp_path / "agent.yaml"
         command = ["{python}", "-S", "-E", "{here}/agent.py", "{llm_url}", "{message}"]
         spec.write_text(yaml.safe_dump({"name": "mine", "wire": "anthropic", "command": command, **(agent or {})}))
@@ -254,7 +257,7 @@ async def test_a_stored_run_is_judged_again_to_the_same_verdict_also_where_its_f
     campaign, _ = await played(tmp_path / "runs", given)
     (folder,) = run_folders(campaign.store.folder)
     before = read_run(folder).judgement
-    for name in ("well.yaml", "agent.yaml", "agent.py"):
+    for name in ("well.yaml", "agent.yaml", "agent.py", "plain_http.py"):
         (tmp_path / name).unlink()
     elsewhere = folder.rename(tmp_path / "elsewhere")
     again = judge_again(elsewhere)
