@@ -42,6 +42,10 @@ class Seen:
     signs: frozenset[str] = frozenset()
     """The lines of what shows that."""
 
+    def times(self, mark: str) -> int:
+        """How often a word stands there."""
+        return sum(line.count(mark) for line in self.lines)
+
 
 @dataclass(frozen=True, slots=True)
 class News:

@@ -12,7 +12,7 @@ from playwright.async_api import TimeoutError as NeverLoadedError
 
 from wedgehog.harness.agents.browser import Browser
 from wedgehog.harness.agents.page_spec import PageAgent
-from wedgehog.harness.agents.page_view import PageView
+from wedgehog.harness.agents.page_view import PageView, Seen
 
 POLL_S = 0.1
 LOADED_WITHIN_S = 30.0
@@ -146,12 +146,12 @@ class PageWindow:
     async def _go(self, view: PageView, conversation: PageConversation, front: str) -> None:
         """Leave a conversation for another one, or for a new one."""
         self._leave(view)
-        self.shown, self.is_fresh = conversation, True
+        before, self.shown, self.is_fresh = self.shown, conversation, True
         left = await reached(view.read())
         if not conversation.mark:
-            for selector in self._keys.new_chat:
-                await self._press(view, selector)
-        elif not conversation.has_address:
+            await self._begin(view, before.mark if before is not None else "", left)
+            return
+        if not conversation.has_address:
             await self._find(view, conversation)
         elif not await view.follow(front, conversation.at):
             await self._load(view, front + conversation.at)
@@ -160,9 +160,29 @@ class PageWindow:
                 return
             await asyncio.sleep(POLL_S)
 
-    async def _press(self, view: PageView, selector: str) -> None:
+    async def _begin(self, view: PageView, mark: str, left: Seen) -> None:
+        """Begin a new conversation; again where the page still shows the one before it, as it may while it works."""
+        await self._press_all(view, LOADED_WITHIN_S)
+        for _ in range(round(CHANGES_WITHIN_S / POLL_S)):
+            now = await reached(view.read())
+            if now.times(mark) < left.times(mark) or not (mark or now.lines == left.lines):
+                return
+            await asyncio.sleep(POLL_S)
+        if left.busy:
+            now = await reached(view.read())
+            while now.busy:
+                await asyncio.sleep(POLL_S)
+                now = await reached(view.read())
+            with suppress(NoWayError):
+                await self._press_all(view, CHANGES_WITHIN_S)
+
+    async def _press_all(self, view: PageView, within_s: float) -> None:
+        for selector in self._keys.new_chat:
+            await self._press(view, selector, within_s)
+
+    async def _press(self, view: PageView, selector: str, within_s: float) -> None:
         try:
-            await view.press(selector, LOADED_WITHIN_S)
+            await view.press(selector, within_s)
         except BrowserError:
             raise NoWayError(f"new_chat: the page has no {selector} that can be pressed") from None
 

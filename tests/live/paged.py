@@ -23,6 +23,7 @@ Its user may begin another conversation, and come back by the list. More bugs:
 - `stops`: no bug: a note says so
 - `one-id`: the messages of all conversations go on with the first one
 - `locks`: no bug: while the agent works its user can begin another conversation, and can not write there
+- `ignores`: no bug: while the agent works, the button that begins another conversation does nothing
 - `lists`: no bug: no conversation has an address, and the list has no links
 - `loads`: no bug: each conversation is loaded as a page of its own
 """
@@ -94,6 +95,7 @@ function remember(title) {
   list()
 }
 function go(other) {
+  if (bug == "ignores" && !busy.hidden) return
   if (bug == "loads") { location.assign(other ? "/c/" + other : "/"); return }
   if (bug == "stops" || bug == "stops-unseen") fetch("/api/" + id, {method: "DELETE"})
   if (!busy.hidden) left.add(id)

@@ -258,6 +258,7 @@ STORIES: dict[str, dict[str, set[str]]] = {
         "sound": set(),
         "locks": set(),
         "loads": set(),
+        "ignores": set(),
         "stops": set(),
         "shows-half": set(),
         "follows": {"sessions_apart"},
