@@ -17,11 +17,10 @@ LOST_CHARACTER = "\ufffd"
 def files_kept(history: History) -> Iterator[Verdict]:
     r"""After a turn each file holds what it held before, changed by calls of the model that arrived whole.
 
-    Judged for the files that the scenario names, where the agent's own tools read, wrote or edited them, no command of
-    its shell ran in the turn, it was not killed, and the disk was not full. Each of the calls may have worked or not,
-    in their order; an edit whose old text occurs more than once may have changed one place or all. Empty lines at the
-    end and the encoding of the same characters may differ, and the line ends of what the model wrote, but not those of
-    the other lines.
+    Judged for the files that the scenario names, in turns in which no other tool was called, the agent was not killed,
+    and the disk was not full. Each of the calls may have worked or not, in their order; an edit whose old text occurs
+    more than once may have changed one place or all. Empty lines at the end and the encoding of the same characters may
+    differ, and the line ends of what the model wrote, but not those of the other lines.
 
     Fix: Write to a temporary file and rename it. Do not write what has not arrived whole. Read a file again right
     before an edit, and make parallel edits of one file one after the other. Replace the text as it is: no patterns

@@ -95,13 +95,13 @@ def has_bytes(text: str) -> bool:
 
 
 def file_changes(history: History) -> Iterator[FileChange]:
-    """What became of each file in each turn, where that can be known: no command ran then, and nothing was killed."""
+    """What became of each file in each turn, where that can be known: no other tool ran, and nothing was killed."""
     looks = list(history.of(FilesSeen))
     for earlier, before, after in zip([None, *looks], looks, looks[1:], strict=False):
         if after.by_user:
             continue
         uses = [use for use in history.tool_uses if before.id < use.reply.id < after.id]
-        if any(use.offered.traced for use in uses) or _killed(history, before.id, after.id):
+        if any(use.offered.file is None for use in uses) or _killed(history, before.id, after.id):
             continue
         known = {it.path: it.sha256 for it in earlier.files} if earlier is not None and before.by_user else {}
         for old, now in zip(before.files, after.files, strict=True):

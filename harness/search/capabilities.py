@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wedgehog.fake_llm.conversation import ToolSpec
+from wedgehog.fake_llm.script.file_tools import EDIT_FILE, READ_FILE, WRITE_FILE
 from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import fault_named
@@ -55,6 +56,8 @@ class Capabilities:
     """Whether it asks for a summary when the model reports a context near its window."""
     one_call: bool = False
     """Whether a reply of its model can have one tool call only."""
+    files: bool = False
+    """Whether it has tools of its own that read, write and edit files."""
 
     @classmethod
     def of(cls, spec: AgentSpec, control: ControlFacts) -> "Capabilities":
@@ -78,6 +81,7 @@ class Capabilities:
             slow_s=_slow_s(spec, SLOWEST_S if scale > 1 else SLOW_S),
             delegates=control.delegates,
             one_call=bool(spec.calls_in_text),
+            files=control.file_tools >= {READ_FILE, WRITE_FILE, EDIT_FILE},
         )
 
     @classmethod
@@ -99,6 +103,7 @@ class Capabilities:
             delegates=all(one.delegates for one in several),
             compacts=all(one.compacts for one in several),
             one_call=any(one.one_call for one in several),
+            files=all(one.files for one in several),
         )
 
     @property
@@ -109,13 +114,13 @@ class Capabilities:
     @property
     def scripts(self) -> Sequence[ScriptKind]:
         """The kinds of scripts that it can follow."""
-        return fitting(self.shell, self.calls_tools, one_call=self.one_call)
+        return fitting(self.shell, self.calls_tools, one_call=self.one_call, files=self.files)
 
     def fits(self, cell: Cell) -> bool:
         """Whether the agent can take part in it."""
         if (
             (cell.needs_call and not self.calls_tools)
-            or ("tool" in cell.place and not (self.shell or self.host))
+            or ("tool" in cell.place and (cell.script == "file edit" or not (self.shell or self.host)))
             or (cell.script or "plain") not in self.scripts
         ):
             return False

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from wedgehog.fake_llm.script.file_tools import FILE_ROLES
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT
@@ -24,6 +25,7 @@ from wedgehog.harness.search.cells import (
 )
 from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.scripts import (
+    FILES,
     HOSTED,
     IN_A_ROUND,
     Drawn,
@@ -75,6 +77,8 @@ class Drawer:
         document: Drawn = {"name": name, "why": "Drawn by the search.", "turns": turns, "faults": faults}
         if _uses_host(turns):
             document["tools"] = {HOSTED: {"answer": "spines"}}
+        if _uses_files(turns):
+            document["files"] = dict(FILES)
         return document | self._bounds(document)
 
     def _bounds(self, document: Drawn) -> Drawn:
@@ -126,9 +130,11 @@ class TurnDrawer:
         least = max([*(step - 1 for step in places), *(self._place(cell)["step"] for cell in with_calls)], default=0)
         least = max(least, 1 if script in IN_A_ROUND else 0)
         rounds = max(least, self._draw.choose(ROUNDS)) if self._capabilities.calls_tools else 0
+        rounds = least if script == "file edit" else rounds  # after a command what became of a file is not known
         tools = self._tools(cells, timed=bool(on_tools))
         kinds: list[ScriptKind] = [
-            script if not number and script in IN_A_ROUND else "plain" for number in range(rounds)
+            script if script in IN_A_ROUND and (not number or script == "file edit") else "plain"
+            for number in range(rounds)
         ]
         delegated = (
             [subagent_round(self._draw, one_call=self._capabilities.one_call)]
@@ -140,7 +146,7 @@ class TurnDrawer:
     @property
     def _quick(self) -> Sequence[ScriptKind]:
         """What the model says where no cell asks for a kind of script: mostly plain words."""
-        quick: list[ScriptKind] = ["plain", "plain", "plain", "plain", "several tools", "long answer"]
+        quick: list[ScriptKind] = ["plain", "plain", "plain", "plain", "several tools", "file edit", "long answer"]
         return [script for script in quick if script in self._capabilities.scripts]
 
     def _tools(self, cells: Sequence[Cell], *, timed: bool) -> Tools:
@@ -188,6 +194,10 @@ def says_nothing(document: Drawn) -> bool:
 
 def _uses_host(turns: Sequence[Drawn]) -> bool:
     return any(item.get("tool") == HOSTED for turn in turns for item in items(turn))
+
+
+def _uses_files(turns: Sequence[Drawn]) -> bool:
+    return any(item.get("tool") in FILE_ROLES for turn in turns for item in items(turn))
 
 
 def fault_of(line: Mapping[str, Any]) -> str:

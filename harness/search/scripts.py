@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from wedgehog.fake_llm.script.file_tools import EDIT_FILE, FILE_ROLES, READ_FILE, WRITE_FILE
 from wedgehog.fake_llm.script.roles import SHELL, SUBAGENT_TOOL
 from wedgehog.harness.search.draw import Choices, SmallNumbers
 from wedgehog.harness.search.values import value_for
@@ -14,6 +15,7 @@ ScriptKind = Literal[
     "plain",
     "several tools",
     "failing tool",
+    "file edit",
     "long result",
     "long answer",
     "empty answer",
@@ -25,6 +27,7 @@ SCRIPTS: Mapping[ScriptKind, float] = {
     "plain": 0.0,
     "several tools": 0.5,
     "failing tool": 0.2,
+    "file edit": 0.2,
     "long result": 0.5,
     "long answer": 0.0,
     "empty answer": 0.0,
@@ -33,9 +36,11 @@ SCRIPTS: Mapping[ScriptKind, float] = {
     "slow tool": 5.0,
 }
 """Each kind with the seconds that it adds, about; quick ones first."""
-IN_A_ROUND = frozenset[ScriptKind](("several tools", "failing tool", "long result", "background job", "slow tool"))
+IN_A_ROUND = frozenset[ScriptKind](
+    ("several tools", "failing tool", "file edit", "long result", "background job", "slow tool")
+)
 """Kinds that are a round of tool calls; the others are an answer."""
-OF_THE_SHELL = IN_A_ROUND - {"several tools"}
+OF_THE_SHELL = IN_A_ROUND - {"several tools", "file edit"}
 """Kinds whose call is a shell command."""
 
 COMMANDS = ("echo one", "printf '%s' two", "exit 3", "sleep 0.3; echo late", "seq 1 2000", "echo three >&2")
@@ -53,6 +58,11 @@ PROMPTS = ("Read the first file, and say what is in it.", "Count the files, and 
 HOSTED = "wedgehog_look_up"
 """The tool of our tool host; no agent has one of this name itself."""
 MOST_CALLS = 4
+NOTES = "hedgehog.txt"
+"""The file that the model edits."""
+FILES = {NOTES: "Buy bread.\nCall Anna.\nWater the plants.\n"}
+REWRITTEN = "Bread is here, and so are flour and ten eggs.\nAnna is called at noon.\nThe plants are watered.\n"
+EDITS = (("Buy bread.", "Bread is here."), ("Call Anna.", "Call Anna at noon."), ("plants", "roses"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +94,36 @@ def tool_round(draw: Choices, tools: Tools, script: ScriptKind) -> Any:
 
 
 def _calls(draw: Choices, tools: Tools, script: ScriptKind) -> list[Drawn]:
-    if script == "several tools":
-        return [_call(draw, tools, draw.choose(tools.names)) for _ in range(draw.between(3, MOST_CALLS))]
-    if script == "failing tool":
-        return [command("echo one"), command("exit 3"), command("echo two")][draw.between(0, 1) :]
-    if script == "long result":
-        return [command(LONG_RESULT)]
-    if script == "background job":
-        return [command(BACKGROUND_JOB)]
-    if script == "slow tool":
-        return [command("echo one")] * draw.between(0, 1) + [command(f"sleep {tools.slow_s:g}; echo late")]
-    return [_call(draw, tools, draw.choose(tools.names)) for _ in range(draw.between(1, 2))]
+    def some(least: int, most: int) -> list[Drawn]:
+        return [_call(draw, tools, draw.choose(tools.names)) for _ in range(draw.between(least, most))]
+
+    match script:
+        case "several tools":
+            calls = some(3, MOST_CALLS)
+        case "failing tool":
+            calls = [command("echo one"), command("exit 3"), command("echo two")][draw.between(0, 1) :]
+        case "file edit":
+            calls = _file_edit(draw, one_call=tools.one_call)
+        case "long result":
+            calls = [command(LONG_RESULT)]
+        case "background job":
+            calls = [command(BACKGROUND_JOB)]
+        case "slow tool":
+            calls = [command("echo one")] * draw.between(0, 1) + [command(f"sleep {tools.slow_s:g}; echo late")]
+        case _:
+            calls = some(1, 2)
+    return calls
+
+
+def _file_edit(draw: Choices, *, one_call: bool) -> list[Drawn]:
+    """The file is written anew, or read, as some agents ask for, and edited in several places."""
+    edits = [_file_call(EDIT_FILE, old=old, new=new) for old, new in EDITS]
+    reads = [_file_call(READ_FILE), *edits]
+    return draw.choose((reads, reads, [_file_call(WRITE_FILE, content=REWRITTEN)])) if not one_call else edits[:1]
+
+
+def _file_call(role: str, **args: str) -> Drawn:
+    return {"tool": role, "args": {"path": NOTES, **args}}
 
 
 def subagent_round(draw: Choices, *, one_call: bool = False) -> Any:
@@ -128,7 +157,7 @@ def answer(draw: Choices, script: ScriptKind) -> Any:
     return text if extra is None else [extra, text]
 
 
-def fitting(shell: bool, calls_tools: bool, *, one_call: bool = False) -> Sequence[ScriptKind]:
+def fitting(shell: bool, calls_tools: bool, *, one_call: bool = False, files: bool = False) -> Sequence[ScriptKind]:
     """The kinds for an agent with these tools; `one_call`: a reply can have one call only."""
     return [
         script
@@ -136,15 +165,18 @@ def fitting(shell: bool, calls_tools: bool, *, one_call: bool = False) -> Sequen
         if (shell or script not in OF_THE_SHELL)
         and (calls_tools or script not in IN_A_ROUND)
         and not (one_call and script == "several tools")
+        and (files or script != "file edit")
     ]
 
 
 def kinds_in(turns: Sequence[Drawn]) -> Iterator[ScriptKind]:
     """The kinds of scripts that can break an agent without a fault."""
     replies = [reply for turn in turns for reply in turn["model"]]
+    called = {item.get("tool") for reply in replies for item in as_items(reply)}
     commands = [item.get("args", {}).get("command", "") for reply in replies for item in as_items(reply)]
     marks: Mapping[ScriptKind, bool] = {
         "empty answer": [] in replies,
+        "file edit": not called.isdisjoint(FILE_ROLES),
         "long result": LONG_RESULT in commands,
         "background job": BACKGROUND_JOB in commands,
         "slow tool": any(re.fullmatch(SLOW_TOOL, str(it)) and it not in COMMANDS for it in commands),

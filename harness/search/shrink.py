@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from wedgehog.fake_llm.script.file_tools import FILE_ROLES
 from wedgehog.harness.scenario.trigger import HOST
 from wedgehog.harness.search.scripts import Drawn, as_items
 
@@ -132,10 +133,12 @@ def _with(document: Drawn, value: Any, *where: str | int) -> Drawn:
 
 
 def _without_unused_tools(document: Drawn) -> Drawn:
-    """Without the tools of our host that no reply calls; a fault on the host needs one all the same."""
+    """Without files, and tools of our host, that no reply calls for; a fault on the host needs a tool all the same."""
+    names = {item.get("tool") for turn in document["turns"] for reply in turn["model"] for item in as_items(reply)}
+    if names.isdisjoint(FILE_ROLES):
+        document.pop("files", None)
     if any(line.get("link") == HOST for line in document["faults"]):
         return document
-    names = {item.get("tool") for turn in document["turns"] for reply in turn["model"] for item in as_items(reply)}
     left = {name: tool for name, tool in document.get("tools", {}).items() if name in names}
     document.pop("tools", None)
     return document | ({"tools": left} if left else {})

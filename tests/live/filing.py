@@ -137,8 +137,8 @@ class Agent:
             if "runs-halves" not in self.bugs or not calls:
                 raise
             reason = "length"
-        if reason == "length" and "runs-halves" not in self.bugs:
-            raise ModelError("the reply was cut at the token limit")
+        if reason in ("length", "content_filter") and "runs-halves" not in self.bugs:
+            raise ModelError(f"the reply was cut ({reason})")
         if not reason:
             raise ValueError("the reply has no end")
         called = [

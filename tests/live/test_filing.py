@@ -101,3 +101,14 @@ def test_the_check_says_what_an_agent_can_do_with_files(wedgehog: Any, specs: An
     told = wedgehog("agents", "check", "patching.yaml")
     says = "it has tools of its own for files (edit_file, read_file, write_file): the scenarios of the tag files apply"
     assert says in told.stdout, told.stdout + told.stderr
+
+
+def test_the_search_edits_files_too(wedgehog: Any, specs: Any, tmp_path: Path):
+    """Edits at once fail without any fault; sound ones do not."""
+    specs("flat", "writes_at_once")
+    found = wedgehog("fuzz", "--agent", "writes_at_once.yaml", "--world", "sim", "--scenarios", "8")
+    assert found.returncode == 1 and "file_result_true" in found.stdout, found.stdout + found.stderr
+    (file,) = (tmp_path / "fuzz" / "writes_at_once" / "found").glob("file-result-true*.yaml")
+    assert len(yaml.safe_load(file.read_text())["turns"][0]["model"][0]) == 2, "two edits are left of it"
+    sound = wedgehog("fuzz", "--agent", "flat.yaml", "--world", "sim", "--scenarios", "40")
+    assert sound.returncode == 0, sound.stdout + sound.stderr

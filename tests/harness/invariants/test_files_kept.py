@@ -30,14 +30,14 @@ def played(
     now: str | bytes | None,
     whole: bool = True,
     signs: tuple[str, ...] = (),
-    traced: bool = False,
+    also: int = 0,
 ) -> History:
     """A turn in which the model makes these calls, and each result has these signs."""
     tell = HistoryBuilder()
     tell.finds(notes=before)
     tell.message()
     call = tell.ask(1)
-    tokens = tell.reply(call, tools=[whole] * len(calls), name="edit", files=calls, traced=traced)
+    tokens = tell.reply(call, tools=[whole] * (len(calls) + also), name="edit", files=calls)
     tell.answer_step(2, [result(token, printed=False, signs=signs) for token in tokens])
     return tell.end().finds(notes=now).seal()
 
@@ -101,9 +101,9 @@ def test_half_a_text_is_named_as_such():
     )
 
 
-def test_a_command_that_ran_may_have_changed_the_file():
-    """What it did is not known."""
-    assert check("files_kept", played(BREAD, now="", traced=True)).status == "nothing"
+def test_another_tool_may_have_changed_the_file():
+    """What a command or a tool of another kind did is not known."""
+    assert check("files_kept", played(BREAD, now="", also=1)).status == "nothing"
 
 
 def test_what_the_user_wrote_between_two_turns_is_no_harm():

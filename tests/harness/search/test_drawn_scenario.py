@@ -366,3 +366,16 @@ def test_a_drawn_fault_lasts_longer_than_0_s():
     durations = [do[name].get(key) for do in drawn if isinstance(do, dict) for name in do for key in ("s", "for_s")]
     assert {0.25, "forever"} <= set(durations)
     assert 0 not in durations
+
+
+def test_files_are_edited_only_by_agents_that_can_and_are_left_out_where_no_call_names_them():
+    """Of an agent without such tools nothing is asked; a command beside an edit would hide what became of the file."""
+    assert "file edit" not in WHOLE.scripts and "file edit" in replace(WHOLE, files=True).scripts
+    cell = Cell(NO_FAULT, "llm", "call", "first call", 1, "file edit")
+    document = Drawer(SeededChoices("files"), replace(WHOLE, files=True)).scenario([cell], "drawn-1")
+    called = {item["tool"] for item in items(document["turns"][0]) if "tool" in item}
+    assert called <= {"read_file", "write_file", "edit_file"} and [*document["files"]] == ["hedgehog.txt"]
+    longer = document | {"turns": [*document["turns"], {"user": "Go on.", "model": [{"text": "Yes. {nonce}"}]}]}
+    smaller = [it for simplification in SIMPLIFICATIONS for it in simplification(longer)]
+    without = [it for it in smaller if not any("tool" in item for turn in it["turns"] for item in items(turn))]
+    assert without and all("files" not in it for it in without)
