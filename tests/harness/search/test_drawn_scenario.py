@@ -375,7 +375,7 @@ def test_files_are_edited_only_by_agents_that_can_and_are_left_out_where_no_call
     document = Drawer(SeededChoices("files"), replace(WHOLE, files=True)).scenario([cell], "drawn-1")
     called = {item["tool"] for item in items(document["turns"][0]) if "tool" in item}
     assert called <= {"read_file", "write_file", "edit_file"} and [*document["files"]] == ["hedgehog.txt"]
-    longer = document | {"turns": [*document["turns"], {"user": "Go on.", "model": [{"text": "Yes. {nonce}"}]}]}
+    longer = document | {"turns": [{"user": "Go on.", "model": [{"text": "Yes. {nonce}"}]}, document["turns"][0]]}
     smaller = [it for simplification in SIMPLIFICATIONS for it in simplification(longer)]
     without = [it for it in smaller if not any("tool" in item for turn in it["turns"] for item in items(turn))]
     assert without and all("files" not in it for it in without)
