@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import name_of_call
 from wedgehog.harness.record.events.call import RequestArrived, ToolResult
-from wedgehog.harness.record.file_versions import FileChange, file_changes, loosely
+from wedgehog.harness.record.file_versions import FileChange, file_changes
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse
@@ -43,8 +43,8 @@ def is_harmed(change: FileChange) -> bool:
 
 def has_effect(change: FileChange, use: ToolUse) -> bool:
     """Whether the file holds what some of the calls make of it, this one among them."""
-    now = loosely(change.now.text or "")
-    return change.now.kind == "file" and now in map(loosely, change.versions(with_use=use))
+    now = change.compared(change.now.text or "")
+    return change.now.kind == "file" and now in map(change.compared, change.versions(with_use=use))
 
 
 def _result(use: ToolUse) -> tuple[RequestArrived, ToolResult] | None:

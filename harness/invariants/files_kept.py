@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.file_versions import FileChange, file_changes, loosely
+from wedgehog.harness.record.file_versions import FileChange, file_changes
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 
@@ -19,8 +19,9 @@ def files_kept(history: History) -> Iterator[Verdict]:
 
     Judged for the files that the scenario names, in turns in which no other tool was called, the agent was not killed,
     and the disk was not full. Each of the calls may have worked or not, in their order; an edit whose old text occurs
-    more than once may have changed one place or all. Empty lines at the end and the encoding of the same characters may
-    differ, and the line ends of what the model wrote, but not those of the other lines.
+    more than once may have changed one place or all. Empty lines at the end, a byte order mark and the encoding of the
+    same characters may differ, and the line ends of what the model wrote, but not those of the other lines, if these
+    had all one kind of line ends.
 
     Fix: Write to a temporary file and rename it. Do not write what has not arrived whole. Read a file again right
     before an edit, and make parallel edits of one file one after the other. Replace the text as it is: no patterns
@@ -51,8 +52,8 @@ def _wrong(change: FileChange) -> str:
         return "is gone"
     if change.now.text is None:
         return f"has grown to {change.now.size:,} bytes"
-    versions = [loosely(text) for text in change.versions()]
-    now = loosely(change.now.text)
+    versions = [change.compared(text) for text in change.versions()]
+    now = change.compared(change.now.text)
     return "" if now in versions else _difference(change, now, versions)
 
 

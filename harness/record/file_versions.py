@@ -12,6 +12,7 @@ BYTE_ORDER_MARK = "\ufeff"
 MOST_CALLS = 8
 """With more calls on one file there would be too many versions."""
 _BYTE = re.compile(r"\\x([0-9a-f]{2})")
+_TWO_KINDS = re.compile(r"\r\n(?s:.*)(?<!\r)\n|(?<!\r)\n(?s:.*)\r\n")
 _NO_UTF_8 = re.compile(r"\\x[89a-f][0-9a-f]")
 
 
@@ -41,7 +42,15 @@ class FileChange:
     @property
     def foreseen(self) -> bool:
         """Whether its calls can have left it as it is now."""
-        return loosely(self.now.text or "") in map(loosely, self.versions())
+        return self.compared(self.now.text or "") in map(self.compared, self.versions())
+
+    def compared(self, text: str) -> str:
+        """A text as it is compared: without what tools may change in good faith.
+
+        In a file with line ends of two kinds that is each of them too: many tools write back the one that they saw.
+        """
+        mixed = _TWO_KINDS.search(self.before.text or "") is not None
+        return loosely(text.replace("\r\n", "\n") if mixed else text)
 
     @property
     def changed(self) -> bool:
@@ -53,7 +62,7 @@ def applied(action: FileCall, text: str) -> frozenset[str]:
     r"""The texts that a call can make of a text; none if an edit does not fit.
 
     In a file with the line ends of Windows, the model's lines may get these or not; the other lines keep theirs. A
-    file that is written anew may keep its byte order mark, and its kind of line ends.
+    file that is written anew may keep its kind of line ends.
 
     >>> sorted(applied(FileCall("edit_file", "a.txt", old="a", new="b"), "a a"))
     ['b a', 'b b']
@@ -61,7 +70,7 @@ def applied(action: FileCall, text: str) -> frozenset[str]:
     ['b\nc\r\n', 'b\r\nc\r\n']
     """
     if action.role == "write_file":
-        return frozenset(mark + lines for mark in ("", BYTE_ORDER_MARK) for lines in _line_ends(action.content))
+        return frozenset(_line_ends(action.content))
     if action.role != "edit_file" or not action.old:
         return frozenset()
     fitting = [old for old in _line_ends(action.old) if old in text]
@@ -75,14 +84,14 @@ def _line_ends(lines: str) -> tuple[str, str]:
 
 
 def loosely(text: str) -> str:
-    r"""A text without what tools may change in good faith: empty lines at its end, and the encoding of characters.
+    r"""A text without its byte order mark, the empty lines at its end, and the encoding of its characters.
 
     A byte that is no UTF-8 is taken for the character of its number, as in Latin-1.
 
-    >>> loosely("caf\\xe9\r\n") == loosely("café")
+    >>> loosely("\ufeffcaf\\xe9\r\n") == loosely("café")
     True
     """
-    return _BYTE.sub(lambda byte: chr(int(byte[1], 16)), text.rstrip())
+    return _BYTE.sub(lambda byte: chr(int(byte[1], 16)), text.removeprefix(BYTE_ORDER_MARK).rstrip())
 
 
 def has_bytes(text: str) -> bool:

@@ -12,6 +12,9 @@ from wedgehog.harness.testing.history_builder import result
 NOTES = "Buy bread.\nCall Anna.\nWater the plants.\n"
 DOS = NOTES.replace("\n", "\r\n")
 
+MIXED = "Buy bread.\r\nCall Anna.\nWater the plants.\r\n"
+BOTH_KINDS_AS_ONE = "Bread is here.\r\nCall Anna.\r\nWater the plants.\r\n"
+
 
 def write(text: str) -> FileCall:
     return FileCall("write_file", "notes.txt", content=text)
@@ -60,6 +63,8 @@ SOUND = {
     "all places": ([edit("n", "m")], NOTES, NOTES.replace("n", "m")),
     "the first place": ([edit("n", "m")], NOTES, NOTES.replace("n", "m", 1)),
     "another encoding": ([ANNA], b"Caf\xe9\nCall Anna.\n", "Café\nCall Anna at noon.\n"),
+    "one kind of line ends for two": ([BREAD], MIXED, BOTH_KINDS_AS_ONE),
+    "an edit that drops the file's mark": ([ANNA], f"\ufeff{NOTES}", NOTES.replace("Call Anna.", "Call Anna at noon.")),
     "a new file": ([write("One.\n")], None, "One.\n"),
 }
 
