@@ -25,7 +25,11 @@ FILE_ROLES: Final[Mapping[str, frozenset[str]]] = {
 VIEW_PICTURE: Final = "view_picture"
 """What some tools do for `read_file` with pictures, and only with these."""
 _PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-_PATHS = ("path", "file_path", "filepath", "filename", "file_name", "file", "absolute_path", "target_file", "paths")
+_LISTED_PATHS = ("paths", "files")
+_PATHS = (
+    *("path", "file_path", "filepath", "filename", "file_name", "file", "absolute_path", "target_file"),
+    *_LISTED_PATHS,
+)
 _CONTENTS = ("content", "contents", "file_text", "text", "file_content", "data", "body")
 _OLD = ("old_string", "old_str", "old_text", "oldstring", "oldstr", "oldtext", "search", "old", "find", "before")
 _NEW = ("new_string", "new_str", "new_text", "newstring", "newstr", "newtext", "replace", "new", "replacement", "after")
@@ -34,7 +38,9 @@ _READS = re.compile(r"(^|[_.])(read|view|open|cat|get|load)$|read_?file|(view|op
 _WRITES = re.compile(r"(^|[_.])(write|create|save)$|(write|create|save)_?(to_?)?(the_?)?file|file_?writ", re.I)
 _VIEWS = re.compile(r"(view|read|open|load|show)_?(the_?)?(image|picture|photo)", re.I)
 _PICTURE_PATHS = (*_PATHS, "image_path", "image", "picture")
-_PATTERNS = ("pattern", "regex", "query", "search_pattern", "search_term", "search")
+_PATTERNS = ("pattern", "regex", "query", "search_pattern", "search_term", "search", "patterns", "queries")
+_LISTS = (*_LISTED_PATHS, "patterns", "queries")
+"""Parameters that take a list of texts."""
 _FOLDERS = (*_PATHS, "directory", "dir", "dir_path", "folder", "search_path", "target_directory", "root", "cwd")
 _SEARCHES = re.compile(
     r"(^|[_.])grep|rip_?grep|search_?(in_?)?(the_?)?(files?|code|text|contents?|dir)|find_?in_?files|file_?search", re.I
@@ -114,6 +120,8 @@ def _as_file_tool(tool: ToolSpec, role: str) -> Iterator[FileTool]:
     patch, pattern = _named(properties, _PATCHES), _named(properties, _PATTERNS)
     if role == READ_FILE and path and (chooser or (_READS.search(tool.name) and not (content or old))):
         yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, **chooser}))
+    elif role == READ_FILE and _READS.search(tool.name) and (listed_files := _list_of_files(schema)):
+        yield FileTool(tool.name, lambda it, where: listed_files.arguments(schema, where))
     elif role == VIEW_PICTURE and _VIEWS.search(tool.name) and (picture := _named(properties, _PICTURE_PATHS)):
         yield FileTool(tool.name, lambda it, where: _given(schema, {picture: where}))
     elif role == WRITE_FILE and path and content and (chooser or (_WRITES.search(tool.name) and not old)):
@@ -159,9 +167,13 @@ def _named(properties: Mapping[str, Any], names: Sequence[str]) -> str:
     for wanted in names:
         for name, schema in properties.items():
             same = name.lower().replace("_", "") == wanted.replace("_", "")
-            if same and ("string" in kinds_of(schema) or (wanted == "paths" and kinds_of(schema) == {"array"})):
+            if same and ("string" in kinds_of(schema) or (wanted in _LISTS and _lists_texts(schema))):
                 return name
     return ""
+
+
+def _lists_texts(schema: Mapping[str, Any]) -> bool:
+    return kinds_of(schema) == {"array"} and "string" in kinds_of(schema.get("items") or {"type": "string"})
 
 
 def _chooser(properties: Mapping[str, Any], role: str) -> dict[str, str]:
@@ -173,6 +185,27 @@ def _chooser(properties: Mapping[str, Any], role: str) -> dict[str, str]:
             word = next((it for it in _CHOICES.get(role, ()) if it in choices), "")
             return {name: word} if word else {}
     return {}
+
+
+@dataclass(frozen=True, slots=True)
+class _ListOfFiles:
+    """The parameter that takes a list of files to read, and the name of the path within one."""
+
+    name: str
+    path: str
+
+    def arguments(self, schema: Mapping[str, Any], where: str) -> dict[str, Any]:
+        items = resolved(schema["properties"][self.name]["items"], schema)
+        return filled(schema, {self.name: [filled(items, {self.path: where})]})
+
+
+def _list_of_files(schema: Mapping[str, Any]) -> _ListOfFiles | None:
+    for name, one in (schema.get("properties") or {}).items():
+        items = one.get("items") if isinstance(one, Mapping) else None
+        inside = resolved(items, schema).get("properties")
+        if inside and (path := _named(inside, _PATHS)):
+            return _ListOfFiles(name, path)
+    return None
 
 
 def _list_of_edits(schema: Mapping[str, Any]) -> _ListOfEdits | None:

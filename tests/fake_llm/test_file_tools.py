@@ -28,6 +28,7 @@ def called(tools: list[ToolSpec], role: str) -> tuple[str, dict[str, Any]] | Non
 
 
 EDITOR = {"type": "string", "enum": ["view", "create", "str_replace", "insert"]}
+FILE = {"type": "object", "properties": {"path": {"type": "string"}, "start_line": {}}, "required": ["path"]}
 MODE = {"type": "string", "enum": ["replace", "patch"]}
 ONE = {"type": "object", "properties": {"oldText": {"type": "string"}, "newText": {"type": "string"}}}
 AGENTS: dict[str, tuple[list[ToolSpec], dict[str, Any]]] = {
@@ -109,6 +110,16 @@ AGENTS: dict[str, tuple[list[ToolSpec], dict[str, Any]]] = {
                 "apply_patch",
                 {"input": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** End Patch"},
             ),
+        },
+    ),
+    "Cline": (
+        [
+            tool("read_files", files={"type": "array", "items": FILE}),
+            tool("search_codebase", queries={"type": "array", "items": {"type": "string"}}),
+        ],
+        {
+            "read_file": ("read_files", {"files": [{"path": WHERE}]}),
+            "search_files": ("search_codebase", {"queries": ["one"]}),
         },
     ),
     "none of these": (
