@@ -40,5 +40,6 @@ def play(entries: Iterable[Entry], options: Options) -> Found:
 
 
 def _undecided(judged: Judgement) -> bool:
-    """Whether a busy machine left an invariant undecided, also where another one is violated."""
-    return any(it.overload for it in judged.verdicts if it.status == "inconclusive")
+    """Whether a busy machine left an invariant undecided, also where another one is violated, or only at `strict`."""
+    at_strict = any(it.startswith("undecided at level strict") for it in judged.remarks)
+    return at_strict or any(it.overload for it in judged.verdicts if it.status == "inconclusive")
