@@ -71,7 +71,8 @@ def _request(event: RequestArrived) -> str:
 
 
 def _reply(event: ReplyEnded) -> str:
-    return f"call {event.call}: the reply ended: {event.how}, {event.bytes_delivered:,} bytes delivered"
+    files = "".join(f", {it.file.role} {it.file.path}" for it in event.tool_calls if it.file is not None)
+    return f"call {event.call}: the reply ended: {event.how}, {event.bytes_delivered:,} bytes delivered{files}"
 
 
 def _command(event: BeaconSeen) -> str:

@@ -21,6 +21,7 @@ from wedgehog.reports.history_numbers import first_error
 from wedgehog.reports.lanes import Lane, events_in, lanes
 from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.page.call_table import call_table
+from wedgehog.reports.page.changed_files import changed_files
 from wedgehog.reports.page.event_list import ListedEvents, event_list, listed
 from wedgehog.reports.page.narrative import facts
 from wedgehog.reports.page.pictures import picture
@@ -108,6 +109,7 @@ class _PlayedRun:
     def _details(self) -> Iterator[Markup | None]:
         """What is on the screen only: printed, it would fill pages."""
         yield self._turns()
+        yield self._project()
         yield reader_answers(self.run, self.related)
         yield call_table(self.history, self.violating)
         yield refused_request(self.history, self.campaign.folder / BODIES)
@@ -222,6 +224,12 @@ class _PlayedRun:
         lines = [line(_TURN, self._turn(turn)) for turn in turns]
         note = tag("p", TOOK, class_="soft")
         return _titled("Turns", html_table(_TURN, lines), note, [self._what_was_seen(turn) for turn in turns])
+
+    def _project(self) -> Markup | None:
+        """What became of the project's files; in a run that passed it is as expected."""
+        good = self.run.judgement.verdict == "pass"
+        shown = [] if good else list(changed_files(self.history))
+        return _titled("Files of the project", shown) if shown else None
 
     def _what_was_seen(self, turn: Turn) -> Markup | None:
         """The words, and the page if the run did not pass."""
