@@ -56,17 +56,17 @@ async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Sess
     from wedgehog.harness.agents.surroundings import prepare
 
     surroundings = prepare(spec, place)
-    tree = Tree(surroundings.mark)
+    tree, keeper = Tree(surroundings.mark), f"{place.run_id}/keeper"
     async with AsyncExitStack() as stack:
         for outer in (place.disk, place.hosts):
             if outer is not None:
                 stack.push_async_callback(outer.close)
         stack.push_async_callback(tree.end)
         if place.disk is not None:
-            await place.disk.open(surroundings.mark)
+            await place.disk.open(keeper)
             tree.enter = place.disk.argv
         if place.hosts is not None:
-            await place.hosts.open(surroundings.mark, tree.enter)
+            await place.hosts.open(keeper, tree.enter)
             tree.enter = place.hosts.argv
         session = _session_class(spec)(spec, place, surroundings, tree)
         stack.push_async_callback(session.close)

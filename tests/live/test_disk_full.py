@@ -99,3 +99,14 @@ async def test_a_disk_is_full_for_its_agent_alone_and_has_room_again(tmp_path: P
         (seen / "more").write_bytes(b"x" * 99_999)
     finally:
         await disk.close()
+
+
+def test_what_keeps_the_disk_is_no_process_of_the_agent(wedgehog: Any, told: Any, agent: Any, tmp_path: Path):
+    """What an agent waited for is read from its own processes."""
+    full = {"link": "agent", "at": {"phase": "headers"}, "do": "disk_full"}
+    stalls = {"at": {"byte": 20}, "do": {"stall": "forever"}}
+    story = told("full", {"text": "It was long. {nonce}"}, faults=[full, stalls])
+    wedgehog("run", story, "--agent", agent(limits={"turn_s": 3}), "--network=embedded")
+    (seen,) = (tmp_path / "runs" / "latest").glob("full/*/hang-1.json")
+    processes = json.loads(seen.read_text())["processes"]
+    assert len(processes) == 1 and not any("hold" in it["argv"] for it in processes), processes
