@@ -9,11 +9,11 @@ from wedgehog.harness.commands.serve import Provider
 
 HEADERS = {"anthropic-version": "2023-06-01", "x-api-key": "k", "Authorization": "Bearer k", "x-goog-api-key": "k"}
 USER = {"role": "user", "content": "Go on."}
-PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aaaa"}}
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 SIGNED = {"type": "thinking", "thinking": "Hm.", "signature": "EqQB"}
 CALLED = {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {}}
 ANTHROPIC: dict[str, tuple[Any, ...]] = {
-    "image": ({"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": "aaaa"}}]},),
+    "image": ({"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": "iVBORw0KGgo="}}]},),
     "thinking": (USER, {"role": "assistant", "content": [SIGNED, {"type": "text", "text": "Yes."}]}, USER),
     "tool_result": (
         USER,
@@ -21,7 +21,7 @@ ANTHROPIC: dict[str, tuple[Any, ...]] = {
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "built"}]},
     ),
 }
-GEMINI_PICTURE = {"inlineData": {"mimeType": "image/png", "data": "aaaa"}}
+GEMINI_PICTURE = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
 SAID = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}
 CASES: list[tuple[str, str, dict[str, Any], str]] = [
@@ -48,7 +48,14 @@ CASES: list[tuple[str, str, dict[str, Any], str]] = [
     (
         "image",
         "/v1/responses",
-        {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png;base64,aaaa"}]}]},
+        {
+            "input": [
+                {
+                    "role": "user",
+                    "content": [{"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo="}],
+                }
+            ]
+        },
         "The image data you provided does not represent a valid image.",
     ),
     (
@@ -75,7 +82,7 @@ CASES: list[tuple[str, str, dict[str, Any], str]] = [
         },
         "Corrupted thought signature.",
     ),
-    ("image", "/api/chat", {"messages": [USER | {"images": ["aaaa"]}]}, "bad request"),
+    ("image", "/api/chat", {"messages": [USER | {"images": ["iVBORw0KGgo="]}]}, "bad request"),
 ]
 
 
