@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -82,7 +82,7 @@ def find_file_tool(tools: Sequence[ToolSpec], role: str) -> FileTool | None:
     >>> find_file_tool([tool], "edit_file").arguments(FileAction("edit_file", "a.txt", old="a", new="b"), "/w/a.txt")
     {'file_path': '/w/a.txt', 'old_string': 'a', 'new_string': 'b'}
     """
-    return next((found for tool in tools for found in _as_file_tool(tool, role)), None)
+    return next((found for tool in tools if (found := _FINDERS[role](tool))), None)
 
 
 def tool_for(tools: Sequence[ToolSpec], action: FileAction) -> FileTool | None:
@@ -111,33 +111,78 @@ def offered_roles(tools: Sequence[ToolSpec]) -> frozenset[str]:
     return frozenset(role for role in (*FILE_ROLES, VIEW_PICTURE) if find_file_tool(tools, role) is not None)
 
 
-def _as_file_tool(tool: ToolSpec, role: str) -> Iterator[FileTool]:
+def _reader(tool: ToolSpec) -> FileTool | None:
+    schema, properties = _parameters(tool)
+    path, chooser = _named(properties, _PATHS), _chooser(properties, READ_FILE)
+    changes = _named(properties, _CONTENTS) or _named(properties, _OLD)
+    if path and (chooser or (_READS.search(tool.name) and not changes)):
+        return FileTool(tool.name, lambda it, where: _given(schema, {path: where, **chooser}))
+    listed = _list_of_files(schema) if _READS.search(tool.name) else None
+    return None if listed is None else FileTool(tool.name, lambda it, where: listed.arguments(schema, where))
+
+
+def _viewer(tool: ToolSpec) -> FileTool | None:
+    schema, properties = _parameters(tool)
+    picture = _named(properties, _PICTURE_PATHS) if _VIEWS.search(tool.name) else ""
+    return FileTool(tool.name, lambda it, where: _given(schema, {picture: where})) if picture else None
+
+
+def _writer(tool: ToolSpec) -> FileTool | None:
+    schema, properties = _parameters(tool)
+    path, content, chooser = (
+        _named(properties, _PATHS),
+        _named(properties, _CONTENTS),
+        _chooser(properties, WRITE_FILE),
+    )
+    writes = chooser or (_WRITES.search(tool.name) and not _named(properties, _OLD))
+    if path and content and writes:
+        return FileTool(tool.name, lambda it, where: _given(schema, {path: where, content: it.content, **chooser}))
+    return _patcher(tool)
+
+
+def _editor(tool: ToolSpec) -> FileTool | None:
+    schema, properties = _parameters(tool)
+    path, old, new = (_named(properties, names) for names in (_PATHS, _OLD, _NEW))
+    chooser, listed = _chooser(properties, EDIT_FILE), _list_of_edits(schema)
+    if path and old and new:
+        return FileTool(tool.name, lambda it, where: _given(schema, {path: where, old: it.old, new: it.new, **chooser}))
+    if listed is not None and (path or listed.path):
+        return FileTool(tool.name, lambda it, where: listed.arguments(schema, path, it, where))
+    return _patcher(tool)
+
+
+def _patcher(tool: ToolSpec) -> FileTool | None:
+    schema, properties = _parameters(tool)
+    patch = _named(properties, _PATCHES) if _APPLIES_PATCH.search(tool.name) else ""
+    if not patch or _named(properties, _PATHS):
+        return None
+    return FileTool(tool.name, lambda it, where: _given(schema, {patch: patch_of(it)}))
+
+
+def _searcher(tool: ToolSpec) -> FileTool | None:
+    schema, properties = _parameters(tool)
+    pattern = _named(properties, _PATTERNS) if _SEARCHES.search(tool.name) else ""
+    folder = _named(properties, _FOLDERS)
+    if not pattern:
+        return None
+    return FileTool(
+        tool.name, lambda it, where: _given(schema, {pattern: it.pattern} | ({folder: where} if folder else {}))
+    )
+
+
+_FINDERS: Final[Mapping[str, Callable[[ToolSpec], FileTool | None]]] = {
+    READ_FILE: _reader,
+    VIEW_PICTURE: _viewer,
+    WRITE_FILE: _writer,
+    EDIT_FILE: _editor,
+    SEARCH_FILES: _searcher,
+}
+
+
+def _parameters(tool: ToolSpec) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Its schema, and the schemas of its parameters."""
     schema = tool.schema or {}
-    properties = schema.get("properties") or {}
-    path = _named(properties, _PATHS)
-    chooser = _chooser(properties, role)
-    content, old, new = (_named(properties, names) for names in (_CONTENTS, _OLD, _NEW))
-    patch, pattern = _named(properties, _PATCHES), _named(properties, _PATTERNS)
-    if role == READ_FILE and path and (chooser or (_READS.search(tool.name) and not (content or old))):
-        yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, **chooser}))
-    elif role == READ_FILE and _READS.search(tool.name) and (listed_files := _list_of_files(schema)):
-        yield FileTool(tool.name, lambda it, where: listed_files.arguments(schema, where))
-    elif role == VIEW_PICTURE and _VIEWS.search(tool.name) and (picture := _named(properties, _PICTURE_PATHS)):
-        yield FileTool(tool.name, lambda it, where: _given(schema, {picture: where}))
-    elif role == WRITE_FILE and path and content and (chooser or (_WRITES.search(tool.name) and not old)):
-        yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, content: it.content, **chooser}))
-    elif role == EDIT_FILE and path and old and new:
-        yield FileTool(tool.name, lambda it, where: _given(schema, {path: where, old: it.old, new: it.new, **chooser}))
-    elif role == EDIT_FILE and (listed := _list_of_edits(schema)):
-        if path or listed.path:
-            yield FileTool(tool.name, lambda it, where: listed.arguments(schema, path, it, where))
-    elif role == SEARCH_FILES and pattern and _SEARCHES.search(tool.name):
-        folder = _named(properties, _FOLDERS)
-        yield FileTool(
-            tool.name, lambda it, where: _given(schema, {pattern: it.pattern} | ({folder: where} if folder else {}))
-        )
-    elif role in (WRITE_FILE, EDIT_FILE) and patch and not path and _APPLIES_PATCH.search(tool.name):
-        yield FileTool(tool.name, lambda it, where: _given(schema, {patch: patch_of(it)}))
+    return schema, schema.get("properties") or {}
 
 
 def _given(schema: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
