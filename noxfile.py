@@ -55,12 +55,12 @@ PACKAGES = ("wedgehog.fake_llm", "wedgehog.harness", "wedgehog.reports")
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The test-suite, four processes for each core; arguments after `--` go to pytest."""
+    """The test-suite, three processes for each core; arguments after `--` go to pytest."""
     session.install(*LOCK, ".[test]")
     # uv compiles nothing when it installs, and here it installs our package each time: all workers would compile it.
     session.run("python", "-c", COMPILE)
-    # Three of eight workers run every file; the others use the time in which these wait: see tests/spread.py.
-    workers = str(4 * (os.cpu_count() or 1))
+    # Half of the workers run every file; the others use the time in which these wait: see tests/spread.py.
+    workers = str(3 * (os.cpu_count() or 1))
     # A file stays with one worker, because its tests may share a campaign. The order is that of tests/conftest.py.
     spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
     session.run("pytest", *spread, *session.posargs)
