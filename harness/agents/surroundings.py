@@ -141,12 +141,18 @@ def _prepare_pipes(place: AgentContext, mark: str) -> None:
 
 
 def _copy_workdir(spec: AgentSpec, place: AgentContext) -> None:
+    """Copy the spec's folder into the agent's; the files that a scenario has put there stay as they are."""
     template = folder_of(spec)
     if template is None:
         return
     if not template.is_dir():
         raise AgentError(f"{spec.path}: workdir: no such folder: {template}")
-    shutil.copytree(template, place.cwd, symlinks=True, dirs_exist_ok=True)
+
+    def already_there(folder: str, names: list[str]) -> list[str]:
+        targets = {name: place.cwd / Path(folder, name).relative_to(template) for name in names}
+        return [name for name, target in targets.items() if os.path.lexists(target) and not target.is_dir()]
+
+    shutil.copytree(template, place.cwd, symlinks=True, dirs_exist_ok=True, ignore=already_there)
 
 
 def _inside(place: AgentContext, name: str, key: str) -> Path:

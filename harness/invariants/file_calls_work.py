@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.invariants.file_result_true import has_effect, is_harmed
-from wedgehog.harness.invariants.files_kept import turns_with_a_full_disk
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import name_of_call
+from wedgehog.harness.invariants.scope import name_of_call, turns_with_a_full_disk
 from wedgehog.harness.record.file_versions import FileChange, applied, file_changes, has_bytes
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -26,20 +24,15 @@ def file_calls_work(history: History) -> Iterator[Verdict]:
     a text. Compare what stands in a file, not the time of its last change.
     """
     changes = [(change, use) for change in file_changes(history) for use in change.uses if use.results]
-    worked = {_role(use) for change, use in changes if has_effect(change, use) and change.before.kind == "file"}
+    worked = {_role(use) for change, use in changes if change.has_effect(use) and change.before.kind == "file"}
     full = turns_with_a_full_disk(history)
     for change, use in changes:
-        if (
-            change.turn in full
-            or _role(use) not in worked
-            or change.stale
-            or not _fits(change, use)
-            or is_harmed(change)
-        ):
+        protected = change.turn in full or change.stale
+        if protected or change.harmed or _role(use) not in worked or not _fits(change, use):
             continue
-        if has_effect(change, use) or change.now.text is None:
+        if change.has_effect(use) or change.now.text is None:
             yield passed(because=f"{name_of_call(use)} worked")
-        elif change.now.kind == "file":
+        else:
             yield fail(f"{name_of_call(use)} fits {change.now.path}, and did not work", (use.reply, change.seen))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import name_of_call
 from wedgehog.harness.record.events.call import RequestArrived, ToolResult
-from wedgehog.harness.record.file_versions import FileChange, file_changes
+from wedgehog.harness.record.file_versions import file_changes
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse
@@ -23,28 +23,17 @@ def file_result_true(history: History) -> Iterator[Verdict]:
     Fix: Send the model an error if the old text is not in the file, or if the write failed.
     """
     changes = [(change, use) for change in file_changes(history) for use in change.uses]
-    if not any(has_effect(change, use) for change, use in changes):
+    if not any(change.has_effect(use) for change, use in changes):
         return
     for change, use in changes:
         told = _result(use)
-        if told is None or _may_tell(told[1]) or is_harmed(change):
+        if told is None or _may_tell(told[1]) or change.harmed:
             continue
-        if has_effect(change, use) or change.now.text is None:
+        if change.has_effect(use) or change.now.text is None:
             yield passed(because=f"{name_of_call(use)} says that it worked, and it did")
         else:
             says = f"{name_of_call(use)} did not change {change.now.path}, and nothing in its result says so"
             yield fail(f"{says} ({told[1].chars} characters)", (use.reply, change.seen, told[0]))
-
-
-def is_harmed(change: FileChange) -> bool:
-    """Whether the file holds what none of its calls leads to; what each of them did is not known then."""
-    return change.now.text is not None and not change.foreseen
-
-
-def has_effect(change: FileChange, use: ToolUse) -> bool:
-    """Whether the file holds what some of the calls make of it, this one among them."""
-    now = change.compared(change.now.text or "")
-    return change.now.kind == "file" and now in map(change.compared, change.versions(with_use=use))
 
 
 def _result(use: ToolUse) -> tuple[RequestArrived, ToolResult] | None:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import turns_with_a_full_disk
 from wedgehog.harness.record.events.base import Event
-from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.file_versions import FileChange, file_changes
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
@@ -31,11 +31,6 @@ def files_kept(history: History) -> Iterator[Verdict]:
     yield from map(judged, (change for change in file_changes(history) if change.turn not in full))
 
 
-def turns_with_a_full_disk(history: History) -> frozenset[int]:
-    """The turns in which the disk was full."""
-    return frozenset(fired.turn for fired in history.of(FaultFired) if fired.of_disk)
-
-
 def judged(change: FileChange) -> Verdict:
     """Whether a file holds what it may hold; nothing if it did not change, or is too long to compare."""
     too_long = change.before.text is None and change.before.kind == "file"
@@ -52,9 +47,9 @@ def _wrong(change: FileChange) -> str:
         return "is gone"
     if change.now.text is None:
         return f"has grown to {change.now.size:,} bytes"
-    versions = [change.compared(text) for text in change.versions()]
-    now = change.compared(change.now.text)
-    return "" if now in versions else _difference(change, now, versions)
+    if change.foreseen:
+        return ""
+    return _difference(change, change.compared(change.now.text), change.possible())
 
 
 def _difference(change: FileChange, now: str, versions: Sequence[str]) -> str:

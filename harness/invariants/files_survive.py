@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
-from wedgehog.harness.invariants.files_kept import judged, turns_with_a_full_disk
+from wedgehog.harness.invariants.files_kept import judged
 from wedgehog.harness.invariants.registry import invariant
+from wedgehog.harness.invariants.scope import turns_with_a_full_disk
 from wedgehog.harness.record.file_versions import file_changes
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, passed

@@ -114,7 +114,12 @@ def blocked(history: History, use: ToolUse, end: Event) -> bool:
 
 def disk_was_full(history: History, turn: Turn) -> bool:
     """Whether the disk was full in this turn: what an agent then says and does may not be stored."""
-    return any(fired.of_disk and fired.turn == turn.number for fired in history.of(FaultFired))
+    return turn.number in turns_with_a_full_disk(history)
+
+
+def turns_with_a_full_disk(history: History) -> frozenset[int]:
+    """The turns in which the disk was full."""
+    return frozenset(fired.turn for fired in history.of(FaultFired) if fired.of_disk)
 
 
 def name_of_call(use: ToolUse) -> str:

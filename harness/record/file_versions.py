@@ -39,10 +39,23 @@ class FileChange:
                 found |= {(after, has or mine) for text, has in found for after in applied(use.offered.file, text)}
         return frozenset(text for text, has in found if has or with_use is None)
 
+    def possible(self, *, with_use: ToolUse | None = None) -> list[str]:
+        """These texts as they are compared, in their order."""
+        return sorted({self.compared(text) for text in self.versions(with_use=with_use)})
+
     @property
     def foreseen(self) -> bool:
         """Whether its calls can have left it as it is now."""
-        return self.compared(self.now.text or "") in map(self.compared, self.versions())
+        return self.compared(self.now.text or "") in self.possible()
+
+    @property
+    def harmed(self) -> bool:
+        """Whether it holds what none of its calls leads to; what each of them did is not known then."""
+        return self.now.text is not None and not self.foreseen
+
+    def has_effect(self, use: ToolUse) -> bool:
+        """Whether it holds what some of the calls make of it, this one among them."""
+        return self.now.text is not None and self.compared(self.now.text) in self.possible(with_use=use)
 
     def compared(self, text: str) -> str:
         """A text as it is compared: without what tools may change in good faith.

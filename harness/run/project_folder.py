@@ -1,6 +1,5 @@
 """The files of the project in which the agent works: written for it, and looked at after each turn."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Mapping
@@ -8,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wedgehog.harness.agents.base import AgentContext
-from wedgehog.harness.record.events.files import MOST_TEXT_BYTES, FileSeen, FilesSeen
+from wedgehog.harness.record.events.files import FileSeen, FilesSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.project_file import ProjectFileConfig
@@ -63,17 +62,10 @@ class ProjectFolder:
 def seen(path: Path, name: str) -> FileSeen:
     """What stands in a file now."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            return FileSeen(name, "other")
-        data = path.read_bytes()
+        if stat.S_ISREG(path.stat().st_mode):
+            return FileSeen.of(name, path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return FileSeen(name, "missing")
     except OSError:
-        return FileSeen(name, "other")
-    return FileSeen(name, "file", len(data), hashlib.sha256(data).hexdigest(), text_of(data))
-
-
-def text_of(data: bytes) -> str | None:
-    """Its bytes as text; None if they are too many."""
-    return data.decode("utf-8", "backslashreplace") if len(data) <= MOST_TEXT_BYTES else None
+        pass
+    return FileSeen(name, "other")

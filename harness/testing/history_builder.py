@@ -8,11 +8,10 @@
 """
 
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 from wedgehog.harness.record.events.call import ToolResult
-from wedgehog.harness.record.events.files import MOST_TEXT_BYTES, FileSeen, FilesSeen
+from wedgehog.harness.record.events.files import FileSeen, FilesSeen
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen, LagSeen, RunStarted
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
@@ -221,9 +220,7 @@ class HistoryBuilder(CallBuilder):
 def _file(name: str, text: str | bytes | None) -> FileSeen:
     if text is None:
         return FileSeen(name, "missing")
-    data = text.encode() if isinstance(text, str) else text
-    shown = data.decode(errors="backslashreplace") if len(data) <= MOST_TEXT_BYTES else None
-    return FileSeen(name, "file", len(data), sha256(data).hexdigest(), shown)
+    return FileSeen.of(name, text.encode() if isinstance(text, str) else text)
 
 
 def result(

@@ -1,5 +1,6 @@
 """The files of the project in which the agent works."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,6 +38,12 @@ class FileSeen:
     sha256: str = ""
     text: str | None = None
     r"""Its bytes as UTF-8, each byte that is none as `\xff`; None: longer than MOST_TEXT_BYTES, or no file."""
+
+    @classmethod
+    def of(cls, path: str, data: bytes) -> "FileSeen":
+        """A file with these bytes."""
+        text = data.decode("utf-8", "backslashreplace") if len(data) <= MOST_TEXT_BYTES else None
+        return cls(path, "file", len(data), hashlib.sha256(data).hexdigest(), text)
 
 
 class FilesSeen(Event):

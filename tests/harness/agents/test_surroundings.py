@@ -1,6 +1,7 @@
 """An agent runs in a prepared environment: clean variables, its own folders, the files of its spec."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -56,6 +57,23 @@ async def test_it_works_in_its_own_folder_and_its_stdin_is_closed(spec_of, place
     seen = await shown(spec_of(SHOW, workdir="{here}/template"), place)
     assert (seen["cwd"], seen["stdin"], seen["argv"]) == (str(place.cwd), "", ["hi"])
     assert (place.cwd / "deep" / "file.txt").read_text() == "from the template"
+
+
+def test_what_a_scenario_has_put_into_the_working_folder_is_not_replaced(spec_of, place, tmp_path: Path):
+    """A scenario's notes.txt is the one that its agent finds, whatever the template has under that name."""
+    template = tmp_path / "template"
+    (template / "docs").mkdir(parents=True)
+    for name in ("notes.txt", "docs/plan.txt", "docs/other.txt"):
+        (template / name).write_text("from the template")
+    (template / "pipe").symlink_to("notes.txt")
+    (place.cwd / "docs").mkdir(parents=True)
+    for name in ("notes.txt", "docs/plan.txt"):
+        (place.cwd / name).write_text("from the scenario")
+    os.mkfifo(place.cwd / "pipe")
+    prepare(spec_of(workdir="{here}/template"), place)
+    assert (place.cwd / "notes.txt").read_text() == (place.cwd / "docs" / "plan.txt").read_text() == "from the scenario"
+    assert (place.cwd / "docs" / "other.txt").read_text() == "from the template"
+    assert (place.cwd / "pipe").is_fifo()
 
 
 def test_files_are_written_with_their_templates_filled_in(spec_of, place):

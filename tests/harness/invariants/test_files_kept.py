@@ -1,10 +1,14 @@
 """Files hold what they held, or what the model wrote, and results say so."""
 
+from dataclasses import replace
+from typing import Literal
+
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.events.files import FileCall
+from wedgehog.harness.record.events.files import FileCall, FileSeen, FilesSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
@@ -46,6 +50,7 @@ def played(
 
 
 BOTH = NOTES.replace("Buy bread.", "Bread is here.").replace("Call Anna.", "Call Anna at noon.")
+EIGHTY_THOUSAND = "x" * 80_000
 SOUND = {
     "an edit": ([BREAD], NOTES, NOTES.replace("Buy bread.", "Bread is here.")),
     "one of two edits": ([BREAD, ANNA], NOTES, NOTES.replace("Call Anna.", "Call Anna at noon.")),
@@ -66,6 +71,13 @@ SOUND = {
     "one kind of line ends for two": ([BREAD], MIXED, BOTH_KINDS_AS_ONE),
     "an edit that drops the file's mark": ([ANNA], f"\ufeff{NOTES}", NOTES.replace("Call Anna.", "Call Anna at noon.")),
     "a new file": ([write("One.\n")], None, "One.\n"),
+    "the model's line ends, though they are not the file's": (
+        [edit("Buy bread.", "One.\r\nTwo.")],
+        NOTES,
+        NOTES.replace("Buy bread.", "One.\r\nTwo."),
+    ),
+    "a file that is too long to compare": ([BREAD], EIGHTY_THOUSAND, "short"),
+    "more calls on one file than can be followed": ([BREAD, ANNA, *[edit("l", "m")] * 7], NOTES, "Anything."),
 }
 
 
@@ -78,6 +90,12 @@ def test_what_an_agent_may_make_of_its_calls_passes(of: str):
 
 HARMED = {
     "is gone": ([BREAD], NOTES, None),
+    "has grown to 80,000 bytes": ([BREAD], NOTES, EIGHTY_THOUSAND),
+    "holds what no call of the model wrote: 'Two.Buy bread.', and not 'Buy bread.'": (
+        [edit("", "Two.")],
+        NOTES,
+        f"Two.{NOTES}",
+    ),
     "is empty; it had 40 bytes": ([BREAD], NOTES, ""),
     "has only the first 12 of 39 characters": ([write(NOTES.replace("B", "C"))], "Old.\n", "Cuy bread.\nCa"[:12]),
     "holds what no call of the model wrote: 'Bread', and not 'Bread is here.'": (
@@ -96,6 +114,12 @@ def test_a_file_that_is_harmed_fails_and_the_harm_is_named(says: str):
     calls, before, now = HARMED[says]
     verdict = check("files_kept", played(*calls, before=before, now=now, signs=("failed",)))
     assert (verdict.status, verdict.says) == ("fail", f"turn 1: notes.txt {says}")
+
+
+def test_the_models_lines_keep_their_ends_in_a_file_that_has_the_same():
+    """In a file with the line ends of Windows they may get these."""
+    history = played(edit("Buy bread.", "One.\nTwo."), now=NOTES.replace("Buy bread.", "One.\r\nTwo."))
+    assert check("files_kept", history).status == "fail"
 
 
 def test_half_a_text_is_named_as_such():
@@ -229,3 +253,123 @@ def test_a_file_that_holds_something_else_is_judged_once(name: str):
     history = tell.end().finds(notes=NOTES.replace("Call", "Ring"), list="ten eggs\n").seal()
     assert check("files_kept", history).status == "fail"
     assert check(name, history).status == "pass"
+
+
+def test_what_a_killed_agent_leaves_is_not_judged():
+    """Nobody knows how far its write had come."""
+    tell = HistoryBuilder().finds(notes=NOTES)
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], name="edit", files=[BREAD])
+    assert check("files_kept", tell.kill().finds(notes="").seal()).status == "nothing"
+
+
+@pytest.mark.parametrize("kind", ["other", "missing"])
+def test_a_file_that_became_a_folder_is_not_judged_and_one_that_is_gone_is(kind: Literal["other", "missing"]):
+    """A link or a folder in its place may be meant."""
+    tell = HistoryBuilder().finds(notes=NOTES)
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], name="edit", files=[BREAD])
+    tell.end().add(FilesSeen(turn=1, files=(FileSeen("notes.txt", kind),)))
+    assert check("files_kept", tell.seal()).status == ("nothing" if kind == "other" else "fail")
+
+
+def test_an_empty_file_that_is_gone_has_changed():
+    """Its digest was that of no bytes."""
+    assert check("files_kept", played(BREAD, before="", now=None)).status == "fail"
+
+
+def test_a_call_that_is_offered_again_is_one_call():
+    """A step that is asked for again, after its reply broke off, has the same calls."""
+    tell = HistoryBuilder().finds(notes="a\n")
+    tell.message()
+    for _ in range(2):
+        tell.reply(tell.ask(1), tools=[True], name="edit", files=[edit("a", "aa")])
+    assert check("files_kept", tell.end().finds(notes="aaaa\n").seal()).status == "fail"
+
+
+def test_a_call_of_which_a_part_arrived_changes_nothing():
+    """Also where the part that arrived fits."""
+    assert check("files_kept", played(BREAD, now=NOTES.replace("Buy bread.", BREAD.new), whole=False)).status == "fail"
+
+
+EGGS = FileCall("edit_file", "list.txt", old="eggs", new="ten eggs")
+
+
+def two_files(
+    call: FileCall, told: ToolResult | None, *, notes: str = NOTES, now: str | None = NOTES, told_in_turn: int = 1
+) -> History:
+    """An edit of one file works, and this call of the other is told of so, perhaps in the next turn only."""
+    tell = HistoryBuilder().finds(notes=notes, list="eggs\n")
+    tell.message()
+    eggs, _ = tell.reply(tell.ask(1), tools=[True, True], name="edit", files=(EGGS, call))
+    results = [result(eggs, printed=False, signs=()), *([told] if told is not None else [])]
+    tell.answer_step(2, results[: None if told_in_turn == 1 else 1])
+    tell.end().finds(notes=now, list="ten eggs\n")
+    if told_in_turn == 2:
+        tell.message()
+        tell.answer_step(1, results)
+        tell.end().finds(notes=now, list="ten eggs\n")
+    return tell.seal()
+
+
+HIDES = result("1.1.2", printed=False, signs=())
+TELLS = result("1.1.2", printed=False, signs=("failed",))
+NO_SIGNS = result("1.1.2", printed=False)
+IN_TEXT = replace(HIDES, in_text=True)
+
+
+@pytest.mark.parametrize(("told", "status"), [(HIDES, "fail"), (NO_SIGNS, "pass"), (IN_TEXT, "pass"), (None, "pass")])
+def test_what_a_result_says_must_be_known(told: ToolResult | None, status: str):
+    """One whose signs were not recorded, that is text of a user, or that never came may say that the call failed."""
+    assert check("file_result_true", two_files(BREAD, told)).status == status
+
+
+def test_a_result_that_comes_in_the_next_turn_is_not_held_against_the_files_of_this_one():
+    """The file may have changed in between."""
+    assert check("file_result_true", two_files(BREAD, HIDES, told_in_turn=2)).status == "pass"
+
+
+def test_of_a_file_that_has_grown_too_long_no_result_is_false():
+    """What stands in it is not known."""
+    assert check("file_result_true", two_files(BREAD, HIDES, now=EIGHTY_THOUSAND)).status == "pass"
+
+
+def test_a_file_that_is_gone_proves_no_edit():
+    """An edit that would leave nothing is no reason for that; whether edits are kept apart is not known then."""
+    everything = edit(NOTES, "")
+    tell = HistoryBuilder().finds(notes=NOTES, list="eggs\n")
+    tell.message()
+    tokens = tell.reply(tell.ask(1), tools=[True, True], name="edit", files=(EGGS, everything))
+    tell.answer_step(2, [result(token, printed=False, signs=()) for token in tokens])
+    history = tell.end().finds(notes=None, list="eggs\n").seal()
+    assert check("file_result_true", history).status == check("file_calls_work", history).status == "nothing"
+
+
+@pytest.mark.parametrize("told", [None, TELLS])
+def test_a_call_whose_result_no_model_reads_need_not_have_worked(told: ToolResult | None):
+    """Its turn may have ended before it."""
+    assert check("file_calls_work", two_files(BREAD, told)).status == ("pass" if told is None else "fail")
+
+
+@pytest.mark.parametrize(("lists", "status"), [("eggs\n", "fail"), (None, "pass")])
+def test_writing_a_file_anew_is_owed_only_where_another_file_was_replaced(lists: str | None, status: str):
+    """Some agents create files by that tool, and change them by edits only."""
+    tell = HistoryBuilder().finds(notes=NOTES, list=lists)
+    tell.message()
+    milk = FileCall("write_file", "list.txt", content="milk\n")
+    tokens = tell.reply(tell.ask(1), tools=[True, True], name="write", files=(milk, write("One.\n")))
+    results = [result(token, printed=False, signs=("failed",) * number) for number, token in enumerate(tokens)]
+    tell.answer_step(2, results)
+    history = tell.end().finds(notes=NOTES, list="milk\n").seal()
+    assert check("file_calls_work", history).status in ((status,) if status == "fail" else ("pass", "nothing"))
+
+
+def test_a_full_disk_in_a_turn_without_a_call_on_the_file_proves_nothing():
+    """It is not a file that survived."""
+    tell = HistoryBuilder().finds(notes=NOTES)
+    tell.message()
+    call = tell.ask(1)
+    struck = {"turn": tell.turn, "step": 1, "attempt": 1, "call": call, "proof": "built"}
+    tell.add(FaultFired(fault=0, name="disk_full", link="agent", of_disk=True, **struck))
+    tell.reply(call)
+    assert check("files_survive", tell.end().finds(notes=NOTES).seal()).status == "nothing"
