@@ -126,7 +126,7 @@ class TurnDrawer:
         """The replies of one turn."""
         places, on_tools = [self._place(cell)["step"] for cell in cells], [cell for cell in cells if _at_tool(cell)]
         with_calls = [*on_tools, *(cell for cell in cells if cell.needs_call)]
-        script = next((it.script for it in cells if it.script is not None), self._draw.choose(self._quick))
+        script = next((it.script for it in cells if it.script is not None), self._quick(with_files=not on_tools))
         least = max([*(step - 1 for step in places), *(self._place(cell)["step"] for cell in with_calls)], default=0)
         least = max(least, 1 if script in IN_A_ROUND else 0)
         rounds = max(least, self._draw.choose(ROUNDS)) if self._capabilities.calls_tools else 0
@@ -143,11 +143,14 @@ class TurnDrawer:
         )
         return [*(tool_round(self._draw, tools, kind) for kind in kinds), *delegated, answer(self._draw, script)]
 
-    @property
-    def _quick(self) -> Sequence[ScriptKind]:
-        """What the model says where no cell asks for a kind of script: mostly plain words."""
+    def _quick(self, *, with_files: bool) -> ScriptKind:
+        """What the model says where no cell asks for a kind of script: mostly plain words.
+
+        A fault at a tool needs a call that reports its beginning and end, and the agent's tools for files do not.
+        """
         quick: list[ScriptKind] = ["plain", "plain", "plain", "plain", "several tools", "file edit", "long answer"]
-        return [script for script in quick if script in self._capabilities.scripts]
+        possible = [it for it in quick if it in self._capabilities.scripts and (with_files or it != "file edit")]
+        return self._draw.choose(possible)
 
     def _tools(self, cells: Sequence[Cell], *, timed: bool) -> Tools:
         """With `timed` each call reports its beginning and end, as those of the shell and of our host do."""

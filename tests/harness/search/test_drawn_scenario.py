@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from wedgehog.fake_llm.script.file_tools import FILE_ROLES
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.run.control import ControlFacts
@@ -379,3 +380,12 @@ def test_files_are_edited_only_by_agents_that_can_and_are_left_out_where_no_call
     smaller = [it for simplification in SIMPLIFICATIONS for it in simplification(longer)]
     without = [it for it in smaller if not any("tool" in item for turn in it["turns"] for item in items(turn))]
     assert without and all("files" not in it for it in without)
+
+
+def test_a_fault_at_a_tool_never_waits_for_an_edit_of_a_file():
+    """The agent's own tools for files tell nobody when they begin: the fault would never fire."""
+    at_a_tool = next(cell for cell in cells(LINKS) if "tool" in cell.place and cell.script is None)
+    drawers = [Drawer(SeededChoices(str(number)), replace(WHOLE, files=True)) for number in range(40)]
+    documents = [drawer.scenario([at_a_tool], "drawn-1") for drawer in drawers]
+    first_turns = [{item["tool"] for item in items(it["turns"][0]) if "tool" in item} for it in documents]
+    assert all(called & {"shell", "write", HOSTED} and not called & set(FILE_ROLES) for called in first_turns)
