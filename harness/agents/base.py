@@ -284,6 +284,10 @@ class Session:
     async def close(self) -> None:
         """Release everything that is not a process."""
 
+    async def types_on(self) -> bool | None:
+        """Wait for the end of the sign that it types in its chat; whether it does not end. None: it has no chat."""
+        return None
+
     async def say(self, text: str, *, kind: Stimulus = "user", first: bool) -> Outcome:
         """Send a stimulus, return when the agent has finished; if cancelled, end its processes. Errors: AgentError."""
         if kind == "wake_up" and not self._spec.wakes_up:

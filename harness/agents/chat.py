@@ -19,11 +19,10 @@ from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession, HttpTur
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.network.ports import HOST, is_listening
+from wedgehog.harness.record.events.service import TYPES_ON_S
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.services.chat.api import Sent
 
-TYPES_ON_S = 60.0
-"""An agent that types for longer than this behind its message has forgotten to stop; real seconds."""
 LATER_S = 5.0
 """An agent begins within this time with a message that waited, when it has answered the one before. Divided by the
 time scale."""
@@ -37,10 +36,20 @@ class ChatSession(HttpSession):
         super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
         self._quiet_s, self._service, self._webhook = spec.chat.quiet_s, place.chat, spec.chat.webhook
         self._chat = place.chat.chats[place.chat_place]
+        self._types_for_ever = False
+        """Whether it has typed for TYPES_ON_S though nothing came: that no longer keeps a turn open."""
         self._stop_words, self._stop_number, self._is_second = spec.chat.abort or "", 0, False
         self._socket = spec.chat.has_socket
         self._busy = re.compile(spec.chat.busy) if spec.chat.busy else None
         self._base = "the agent"
+
+    async def types_on(self) -> bool:
+        """Wait for the end of "typing …", for TYPES_ON_S; whether it does not end."""
+        clock, began_s = self._place.clock, self._place.clock.now()
+        while self._chat.may_type_again and not self._types_for_ever:
+            self._types_for_ever = clock.now() - began_s >= TYPES_ON_S
+            await clock.sleep(POLL_S)
+        return self._chat.may_type_again
 
     async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
         """To its webhook, with the same id, or as the other event of the message."""
@@ -114,7 +123,9 @@ class ChatSession(HttpSession):
         """Whether what it has sent for a message may be a draft, which it changes or adds to."""
         for_s = self._place.clock.now() - _last_s(sent)
         shown = sent[-1].words if sent else ""
-        if self._is_note(shown) or (self._chat.types and for_s < TYPES_ON_S):
+        types = self._chat.types and not self._types_for_ever
+        self._types_for_ever |= types and for_s >= TYPES_ON_S
+        if self._is_note(shown) or (types and for_s < TYPES_ON_S):
             return True
         return may_go_on(self._place, text, shown, _last_s(sent))
 

@@ -7,7 +7,7 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import CpuWaitSeen
-from wedgehog.harness.record.events.service import ChatAsked
+from wedgehog.harness.record.events.service import ChatAsked, ChatSeen
 from wedgehog.harness.record.events.turn import AgentKilled, Frozen, StimulusGiven, Thawed, TurnEnded
 
 AGENT_LINK = "agent"
@@ -40,7 +40,7 @@ def _concerns(log: EventLog, event: Event, session: str, turns: Collection[int],
         return call in calls
     if isinstance(token, str) and token:
         return turn_of(token) in turns
-    return not isinstance(event, ChatAsked) or event.session in ("", session)
+    return not isinstance(event, ChatAsked | ChatSeen) or event.session in ("", session)
 
 
 def turn_of(token: str) -> int:

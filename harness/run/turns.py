@@ -15,6 +15,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.run import AgentStarted
+from wedgehog.harness.record.events.service import ChatSeen
 from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -46,6 +47,7 @@ class Turns:
         number = len(scenario.turns) + 1
         for session in scenario.sessions:
             number = await self._recover(number, session)
+        await self._look_at_chats()
 
     async def play_control(self, replies: ScriptedReplies, script: dict[int, ScriptedTurn]) -> None:
         """The control's message; if that was answered, one with a call of the shell, then one of our tool host's."""
@@ -91,6 +93,13 @@ class Turns:
         await self.player.run.clock.sleep(self.spec.recover_s)
         await self._play(self.messages.recovery(number + 1, session))
         return number + 2
+
+    async def _look_at_chats(self) -> None:
+        """Record whether a chat still shows that its agent types."""
+        for session in self.player.sessions:
+            types = await session.types_on()
+            if types is not None:
+                self.player.run.history.add(ChatSeen(session=session.name, types=types))
 
     async def _play(self, message: UserMessage, during: Mapping[int, UserMessage] | None = None) -> None:
         await self.player.of(message.session).play(message, during)

@@ -2,7 +2,7 @@
 
 It keeps the offset of its messages in its head, sends an answer in parts of at most 4,000 characters, tries each
 request to the chat again, and gives up a poll that says nothing. With `draft` it first sends a draft, and changes it
-while the answer grows. Its bugs:
+while the answer grows; with `types` it shows that it types for as long as it works. Its bugs:
 
 - `in-one`: sends a long answer as one message, and only logs that the chat did not take it
 - `the-first`: sends one part and no mark
@@ -12,15 +12,18 @@ while the answer grows. Its bugs:
 - `tells`: says to its user what a bug above only logs
 - `edits-once`: goes on after an edit that the chat did not take, also after the last one
 - `must-type`: gives up the turn if it can not show that it writes
+- `types-on`: with `types`, never ends that
 - `polls-once`: polls no more after an error
 - `polls-for-ever`: waits for a silent chat for ever
 """
 
+import contextlib
 import html
 import http.client
 import json
 import re
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -93,6 +96,22 @@ class Draft:
         self.shown = answer
 
 
+class Typing:
+    """Shows that it types, again and again."""
+
+    def __enter__(self):
+        self.over = threading.Event()
+        threading.Thread(target=self.repeat, daemon=True).start()
+
+    def repeat(self):
+        while not self.over.wait(2):
+            chat("sendChatAction", chat_id=CHAT_ID, action="typing")
+
+    def __exit__(self, *_):
+        if "types-on" not in BUGS:
+            self.over.set()
+
+
 def tagged(part):
     """Marks as tags: with `***both***` they overlap."""
     part = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", html.escape(part))
@@ -129,7 +148,8 @@ def main():
         for update in chat("getUpdates", timeout_s=wait_s, tries=tries, offset=offset, timeout=POLL_S):
             offset = update["update_id"] + 1
             try:
-                handle(update["message"]["text"], said)
+                with Typing() if "types" in BUGS else contextlib.nullcontext():
+                    handle(update["message"]["text"], said)
             except (*FAILURES, ValueError) as wrong:
                 print("not answered:", wrong, file=sys.stderr)
                 if "tells" in BUGS:

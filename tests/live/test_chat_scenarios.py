@@ -63,6 +63,18 @@ def test_a_sound_bot_passes_each_of_them_with_a_draft_and_without(wedgehog: Any,
     assert len(found) >= 2 * len(STORIES) - 1
 
 
+@pytest.mark.parametrize(("bugs", "status"), [("types tells", "pass"), ("types types-on tells", "fail")])
+def test_a_bot_that_types_on_behind_its_error_is_red(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bugs: str, status: str
+):
+    """It shows that it types for as long as it works, or for ever once its model has failed."""
+    for module in ("wedgehog.harness.agents.chat", "wedgehog.harness.invariants.typing_ends"):
+        monkeypatch.setattr(f"{module}.TYPES_ON_S", 8.0)
+    pair = entry("server-error-always", tmp_path / bot(tmp_path, bugs, 40))
+    judged = play([pair], Options(tmp_path / "runs", network="embedded"))[pair.file.scenario.name, pair.agent.name]
+    assert (judged.verdict, judged.violated) == (status, ("typing_ends",) if status == "fail" else ())
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     """All bots with a bug, each in its scenario."""

@@ -65,6 +65,8 @@ class RunDraw:
     """The bounds that a violation needs."""
     recovered: bool = False
     """Whether the recovery message was given."""
+    jobs: list[str] = field(default_factory=list)
+    """The tokens of commands that run on in the background."""
 
     def ask(self, step: int, results: Sequence[ToolResult] = ()) -> int:
         """A main request of the open turn."""
@@ -216,6 +218,8 @@ def works_in_the_background(play: RunDraw) -> None:
     play.tell.wait(play.draw(st.sampled_from([0.1, 30.0])))
     if outlives and play.draw(st.booleans()):
         play.tell.done(token)
+    elif outlives:
+        play.jobs.append(token)
     play.tell.reply(call, f"Done {play.tell.nonce}")
     play.tell.end()
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.properties.valid_runs import RunDraw, Violation
 from wedgehog.harness.record.events.run import BadCertificateShown
+from wedgehog.harness.record.events.service import ChatSeen
 from wedgehog.harness.record.events.turn import DeliveredAgain
 from wedgehog.harness.testing.history_builder import CUT_TEXT
 
@@ -180,6 +181,21 @@ def _done_again(play: RunDraw) -> None:
         play.tell.wait(2).add(DeliveredAgain(turn=turn))
     play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
     play.tell.end()
+
+
+def _types_on(play: RunDraw) -> None:
+    """A message is answered, or an error is told, and a minute later the chat shows that more comes."""
+    for token in play.jobs:
+        play.tell.done(token)
+    play.tell.message()
+    call = play.tell.ask(1)
+    if play.draw(st.booleans()):
+        play.tell.reply(call, f"Done {play.tell.nonce}")
+        play.tell.end()
+    else:
+        play.tell.refuse(call)
+        play.tell.fails()
+    play.tell.wait(61).add(ChatSeen(session="main", types=True))
 
 
 def _a_session_forgets(play: RunDraw) -> None:
@@ -382,6 +398,7 @@ CALLS_AND_TURNS: Mapping[str, tuple[Violation, ...]] = {
     "session_recovers": (_session_recovers,),
     "answered_once": (_answered_twice,),
     "handled_once": (_done_again,),
+    "typing_ends": (_types_on,),
     "session_remembers": (_a_session_forgets,),
     "stop_forgets_nothing": (_a_stop_forgets,),
     "stored_once": (_added_by_two_places, _stored_twice),

@@ -14,6 +14,18 @@ class ChatAsked(Event):
     """In a run of several sessions: the one whose chat it was; empty if that is not known."""
 
 
+TYPES_ON_S = 60.0
+"""An agent that types for longer than this behind its last message has forgotten to stop; real seconds."""
+
+
+class ChatSeen(Event):
+    """A chat at the end of the run, when its agent had no reason to write, or had none for TYPES_ON_S."""
+
+    session: str
+    types: bool
+    """Whether it showed all that time that its agent types."""
+
+
 class BeaconSeen(Event):
     """A scripted command reported its start or end. `token` is turn.step.call."""
 

@@ -5,6 +5,9 @@ from typing import Protocol
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.services.chat.api import Sent
 
+REPEAT_LATE_S = 1.0
+"""By so much a program may be late that shows "typing …" again whenever it is over."""
+
 
 class Brings(Protocol):
     """Brings what users say to the agent: the chat service."""
@@ -27,7 +30,7 @@ class UserChat:
         """By their ids."""
         self._behind: dict[int, int] = {}
         """By the number of a message: the last id that any chat had when the agent got that message."""
-        self._types_until_s = 0.0
+        self._types_until_s = self._repeated_by_s = 0.0
 
     def put(self, text: str) -> int:
         """Its user writes a message; its number."""
@@ -67,3 +70,10 @@ class UserChat:
     def types_for(self, seconds: float) -> None:
         """Its user reads "typing …" for so long, or no more."""
         self._types_until_s = self._clock.now() + seconds
+        if seconds:
+            self._repeated_by_s = self._types_until_s + REPEAT_LATE_S
+
+    @property
+    def may_type_again(self) -> bool:
+        """Whether an agent that repeats "typing …" may still do so: its last one is not over for long."""
+        return self._clock.now() < self._repeated_by_s
