@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import name_of_call
-from wedgehog.harness.record.events.call import RequestArrived, ToolResult
+from wedgehog.harness.invariants.scope import name_of_call, result_in_turn
+from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.file_versions import file_changes
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
-from wedgehog.harness.record.views import ToolUse
 
 
 @invariant("file_result_true")
@@ -26,7 +25,7 @@ def file_result_true(history: History) -> Iterator[Verdict]:
     if not any(change.has_effect(use) for change, use in changes):
         return
     for change, use in changes:
-        told = _result(use)
+        told = result_in_turn(use)
         if told is None or _may_tell(told[1]) or change.harmed:
             continue
         if change.has_effect(use) or change.now.text is None:
@@ -34,15 +33,6 @@ def file_result_true(history: History) -> Iterator[Verdict]:
         else:
             says = f"{name_of_call(use)} did not change {change.now.path}, and nothing in its result says so"
             yield fail(f"{says} ({told[1].chars} characters)", (use.reply, change.seen, told[0]))
-
-
-def _result(use: ToolUse) -> tuple[RequestArrived, ToolResult] | None:
-    """The first request of the turn with its result."""
-    for request in use.results:
-        for result in request.results:
-            if result.token == use.token and request.turn == use.turn:
-                return request, result
-    return None
 
 
 def _may_tell(result: ToolResult) -> bool:

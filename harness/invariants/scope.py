@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.harness.record.events.base import Event
-from wedgehog.harness.record.events.call import RequestRefused
+from wedgehog.harness.record.events.call import RequestArrived, RequestRefused, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import TokenAsked, ToolRefused
 from wedgehog.harness.record.history import History
@@ -120,6 +120,15 @@ def disk_was_full(history: History, turn: Turn) -> bool:
 def turns_with_a_full_disk(history: History) -> frozenset[int]:
     """The turns in which the disk was full."""
     return frozenset(fired.turn for fired in history.of(FaultFired) if fired.of_disk)
+
+
+def result_in_turn(use: ToolUse) -> tuple[RequestArrived, ToolResult] | None:
+    """The first request of its turn with the result of a tool call, and that result."""
+    for request in use.results:
+        for result in request.results:
+            if result.token == use.token and request.turn == use.turn:
+                return request, result
+    return None
 
 
 def name_of_call(use: ToolUse) -> str:

@@ -55,6 +55,8 @@ class ProjectFolder:
                 path.mkdir(exist_ok=True)
             elif config.kind == "pipe":
                 os.mkfifo(path)
+            elif config.kind == "link":
+                path.symlink_to(config.to)
             else:
                 path.write_bytes(config.content)
 

@@ -21,13 +21,15 @@ SIGNS: Mapping[str, str] = {
     r"|rest|total|part|large|long|\bbig|summar|byte|char|line|token|output|full|head|tail|begin|only",
     "undone": r"\bmust\b|have to|has to|you need to|needs to|please|unchanged|no change|no match|no edit|no replace"
     r"|no occurrence|mismatch|missing|nothing|already|instead|stale|conflict|before edit|before writ|\b0 \b|zero ",
+    "several": r"occurren|matches|multiple|several|more than once|twice|times|unique|ambig|first|\ball\b|\bevery|both"
+    r"|places",
 }
 r"""Words by which a text may say it, in families. They are wide on purpose: an agent with one of them is not blamed.
 
 `failed`: the tool or its command failed. `stopped`: it was ended early. `elsewhere`: it still runs, or its output is in
 another place or is no text. `part`: a part of the output is missing. `undone`: a file was not changed, or something
-else comes before that. `\b` is the edge of a word, and `.?` one character
-or none.
+else comes before that. `several`: a text stands at more than one place. `\b` is the edge of a word, and `.?` one
+character or none.
 """
 _TYPESET = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")
 """Quotes and dashes of a text that is set well are no other language."""
@@ -134,6 +136,7 @@ _ORDER = (
     "elsewhere",
     "part",
     "undone",
+    "several",
     "foreign",
     "hollow",
     "bare",

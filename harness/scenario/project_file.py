@@ -2,6 +2,7 @@
 
 import builtins
 import codecs
+import posixpath
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -44,13 +45,17 @@ class ProjectFileConfig(ConfigModel):
     """How often all of this stands in it."""
     bytes: NonNegativeInt = 0
     """It is filled up to this size with lines of dots."""
-    kind: Literal["file", "folder", "pipe"] = "file"
-    """`pipe`: a named pipe that no other program writes to."""
+    kind: Literal["file", "folder", "pipe", "link"] = "file"
+    """`pipe`: a named pipe that no other program writes to. `link`: a symbolic link."""
+    to: str = ""
+    """Where a link leads, as a path from its own folder."""
 
     @model_validator(mode="after")
     def _has_content(self) -> "ProjectFileConfig":
         if self.kind != "file" and (self.text or self.hex or self.bytes):
             raise BadValueError(f"a {self.kind} has no text")
+        if (self.kind == "link") != bool(self.to):
+            raise BadValueError("a link needs a path (`to`)" if not self.to else f"a {self.kind} leads nowhere", "to")
         try:
             self.text.encode(self.encoding)
         except UnicodeEncodeError as wrong:
@@ -66,8 +71,10 @@ class ProjectFileConfig(ConfigModel):
 
 
 def _paths(files: dict[str, ProjectFileConfig]) -> dict[str, ProjectFileConfig]:
-    for name in files:
+    for name, file in files.items():
         check_path(name)
+        if file.to:
+            check_path(posixpath.normpath(posixpath.join(posixpath.dirname(name), file.to)))
     return files
 
 

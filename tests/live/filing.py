@@ -8,6 +8,7 @@ import asyncio
 import base64
 import html
 import json
+import os
 import re
 import stat
 import struct
@@ -16,6 +17,8 @@ from pathlib import Path
 import aiohttp
 
 CALL_S, TOOL_S, ROUNDS, TRIES, MOST_BYTES, SHOWN = 10, 8, 16, 4, 200_000, 20_000
+NO_LIMIT = {"opens-pipes", "follows-links"}
+"""With these its tools have no limit of time."""
 PASSING = (429, 500, 502, 503, 529)
 STRING = {"type": "string"}
 KNOWN = {}
@@ -61,7 +64,7 @@ class Agent:
     tools = FLAT
 
     def __init__(self, folder, url, bugs):
-        self.file, self.url, self.bugs = Path(folder) / "session.json", url, bugs
+        self.file, self.url, self.bugs = Path(folder) / "session.json", url, frozenset(bugs)
         self.said = json.loads(self.file.read_text()) if self.file.exists() else []
 
     def keep(self):
@@ -152,7 +155,7 @@ class Agent:
     async def run(self, call):
         name, given = call["function"]["name"], json.loads(call["function"]["arguments"])
         try:
-            return await asyncio.wait_for(self.perform(name, given), 10_000 if "opens-pipes" in self.bugs else TOOL_S)
+            return await asyncio.wait_for(self.perform(name, given), 10_000 if self.bugs & NO_LIMIT else TOOL_S)
         except TimeoutError:
             return f"Error: {name} was stopped after {TOOL_S} s."
         except (ToolError, OSError) as wrong:
@@ -171,9 +174,15 @@ class Agent:
             return await self.write(given["file_path"], given.get("content", ""))
         return await self.edit(given["file_path"], [(given["old_string"], given["new_string"])])
 
+    async def files_in(self, folder):
+        for place, _, names in os.walk(folder, followlinks="follows-links" in self.bugs):
+            await asyncio.sleep(0.01)  # in virtual time a walk without an end would stop the clock
+            for name in sorted(names):
+                yield Path(place, name)
+
     async def found(self, pattern, folder):
         lines = []
-        for path in sorted(Path(folder).iterdir()):
+        async for path in self.files_in(folder):
             if not path.is_file() and "opens-pipes" not in self.bugs:
                 continue
             if stat.S_ISFIFO(path.stat().st_mode):
@@ -258,6 +267,8 @@ class Agent:
             if "says-nothing-of-no-match" in self.bugs:
                 return text
             raise ToolError(f"the old text is not in {path}")
+        if text.count(old) > 1 and "edits-the-first-place" not in self.bugs:
+            raise ToolError(f"the old text stands at {text.count(old)} places of {path}; send more of it")
         if "patterns-in-new-text" in self.bugs:
             return text.replace(old, new.replace("$&", old), 1)
         if "edits-past-the-end" in self.bugs:
@@ -391,6 +402,8 @@ BUGS = (
     "forgets-carriage-returns",
     "takes-nothing-for-missing",
     "matches-carriage-returns",
+    "follows-links",
+    "edits-the-first-place",
 )
 for bug in BUGS:
     globals()[bug.replace("-", "_")] = agent(Agent, bug)

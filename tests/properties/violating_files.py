@@ -38,6 +38,11 @@ def _lost_edit(play: RunDraw) -> None:
     _file_turn(play, _edit("bread", "cake"), _edit("Anna", "Ben"), now=NOTES.replace("Anna", "Ben"))
 
 
+def _first_place(play: RunDraw) -> None:
+    """The old text stands at two places, and the first one is changed without a word of the other."""
+    _file_turn(play, _edit("\n", "!\n"), now=NOTES.replace("\n", "!\n", 1))
+
+
 def _refused_edit(play: RunDraw) -> None:
     """The second of two sound edits is refused."""
     play.tell.finds(notes=NOTES)
@@ -66,4 +71,5 @@ FILES: Mapping[str, tuple[Violation, ...]] = {
     "files_survive": (_full_disk,),
     "file_result_true": (_lost_edit,),
     "file_calls_work": (_refused_edit,),
+    "edit_place_told": (_first_place,),
 }

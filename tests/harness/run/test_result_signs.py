@@ -24,6 +24,7 @@ from wedgehog.harness.services.beacon import wrapped
         ("An error occurred while running the tool. Please try again.", {"failed", "undone"}),
         ("You must use the Read tool to read notes.txt before editing it.", {"undone"}),
         ("0 replacements", {"number", "undone"}),
+        ("Replaced both.", {"several"}),
         ("Edited notes.txt (\u201cCall Anna.\u201d) \u2014 done.", {"part"}),
         ("Error running the command: exception", {"failed"}),
         ("The command is running", {"elsewhere"}),
