@@ -46,10 +46,10 @@ class ChatSession(HttpSession):
     async def types_on(self) -> bool:
         """Wait for the end of "typing …", for TYPES_ON_S; whether it does not end."""
         clock, began_s = self._place.clock, self._place.clock.now()
-        while self._chat.may_type_again and not self._types_for_ever:
+        while self._chat.typing.may_come_again and not self._types_for_ever:
             self._types_for_ever = clock.now() - began_s >= TYPES_ON_S
             await clock.sleep(POLL_S)
-        return self._chat.may_type_again
+        return self._chat.typing.may_come_again
 
     async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
         """To its webhook, with the same id, or as the other event of the message."""
@@ -123,7 +123,7 @@ class ChatSession(HttpSession):
         """Whether what it has sent for a message may be a draft, which it changes or adds to."""
         for_s = self._place.clock.now() - _last_s(sent)
         shown = sent[-1].words if sent else ""
-        types = self._chat.types and not self._types_for_ever
+        types = self._chat.typing.is_shown and not self._types_for_ever
         self._types_for_ever |= types and for_s >= TYPES_ON_S
         if self._is_note(shown) or (types and for_s < TYPES_ON_S):
             return True

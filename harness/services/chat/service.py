@@ -183,7 +183,7 @@ class ChatService:
             if operation in ("send", "edit"):
                 return operation, self._takes(operation, params, chat)
             if operation == "typing":
-                chat.types_for(self._api.types_s / self._scale)
+                chat.typing.show(self._api.types_s / self._scale, chat.handed)
             if operation == "delete":
                 chat.take_back(self._api.sent_id(params))
         done = self._api.other(method, params)
@@ -210,7 +210,7 @@ class ChatService:
         if isinstance(words, ChatRefusal):
             return self._refused(words, chat.place)
         if operation == "send":
-            chat.types_for(0)
+            chat.typing.end()
             key = (chat.place, self._api.key_of(params))
             if key in self._sent_by_key and (before := chat.find(id_ := self._sent_by_key[key])):
                 return self._api.took(before.words, id_, chat.place)

@@ -4,9 +4,7 @@ from typing import Protocol
 
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.services.chat.api import Sent
-
-REPEAT_LATE_S = 1.0
-"""By so much a program may be late that shows "typing …" again whenever it is over."""
+from wedgehog.harness.services.chat.typing_sign import TypingSign
 
 
 class Brings(Protocol):
@@ -30,7 +28,7 @@ class UserChat:
         """By their ids."""
         self._behind: dict[int, int] = {}
         """By the number of a message: the last id that any chat had when the agent got that message."""
-        self._types_until_s = self._repeated_by_s = 0.0
+        self.typing = TypingSign(clock)
 
     def put(self, text: str) -> int:
         """Its user writes a message; its number."""
@@ -61,19 +59,3 @@ class UserChat:
     def take_back(self, id_: int) -> None:
         """The agent deletes a message, if it is here."""
         self._sent.pop(id_, None)
-
-    @property
-    def types(self) -> bool:
-        """Whether its user reads "typing …" now."""
-        return self._clock.now() < self._types_until_s
-
-    def types_for(self, seconds: float) -> None:
-        """Its user reads "typing …" for so long, or no more."""
-        self._types_until_s = self._clock.now() + seconds
-        if seconds:
-            self._repeated_by_s = self._types_until_s + REPEAT_LATE_S
-
-    @property
-    def may_type_again(self) -> bool:
-        """Whether an agent that repeats "typing …" may still do so: its last one is not over for long."""
-        return self._clock.now() < self._repeated_by_s

@@ -207,7 +207,7 @@ async def test_a_request_that_a_fault_refuses_has_no_effect(
         "description": "Too Many Requests: retry after 3",
         "parameters": {"retry_after": 3},
     }
-    assert rig.sent == ["draft"] and not rig.service.chats[0].types
+    assert rig.sent == ["draft"] and not rig.service.chats[0].typing.is_shown
 
 
 async def test_a_message_whose_poll_is_refused_comes_with_a_later_one(rig: Rig):
@@ -233,14 +233,14 @@ async def test_the_agent_types_until_its_next_message_or_five_seconds(rig: Rig):
     rig.service._scale = 1
     rig.service.put("Hello")
     await rig.call("getUpdates")
-    assert not rig.service.chats[0].types
+    assert not rig.service.chats[0].typing.is_shown
     await rig.call("sendChatAction", chat_id=7, action="typing")
-    assert rig.service.chats[0].types
+    assert rig.service.chats[0].typing.is_shown
     await rig.call("sendMessage", chat_id=7, text="Hi")
-    assert not rig.service.chats[0].types
+    assert not rig.service.chats[0].typing.is_shown
     await rig.call("sendChatAction", chat_id=7, action="typing")
-    rig.service.chats[0]._types_until_s -= 5
-    assert not rig.service.chats[0].types
+    rig.service.chats[0].typing._until_s -= 5
+    assert not rig.service.chats[0].typing.is_shown
 
 
 async def test_another_way_to_send_is_not_found(rig: Rig):

@@ -144,6 +144,6 @@ async def test_a_library_finds_the_agent_and_the_gateway(service: ChatService):
 async def test_typing_shows_for_ten_seconds_or_until_the_next_message(service: ChatService):
     """Twice as long as in Telegram."""
     assert await called(service, "POST", f"/api/v9/channels/{CHANNEL}/typing") == (204, None)
-    assert service.chats[0].types and service.chats[0]._types_until_s - WallClock().now() > 5
+    assert service.chats[0].typing.is_shown and service.chats[0].typing._until_s - WallClock().now() > 5
     await sent(service, content="one")
-    assert not service.chats[0].types
+    assert not service.chats[0].typing.is_shown

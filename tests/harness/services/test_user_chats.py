@@ -111,7 +111,7 @@ async def test_a_message_is_changed_only_in_its_own_chat():
     await service.call("deletemessage", {"chat_id": 8, "message_id": id_})
     await service.call("sendchataction", {"chat_id": 8, "action": "typing"})
     assert read_in(service) == [["one"], []]
-    assert [chat.types for chat in service.chats] == [False, True]
+    assert [chat.typing.is_shown for chat in service.chats] == [False, True]
 
 
 async def test_whatsapp_shows_that_the_agent_writes_in_the_chat_of_the_message_that_it_read():
@@ -120,7 +120,7 @@ async def test_whatsapp_shows_that_the_agent_writes_in_the_chat_of_the_message_t
     service._api.event(service.put("Hello", 1), "Hello", chat=1)
     read = {"status": "read", "message_id": "wamid.U1", "typing_indicator": {"type": "text"}}
     await service.call("messages", read)
-    assert [chat.types for chat in service.chats] == [False, True]
+    assert [chat.typing.is_shown for chat in service.chats] == [False, True]
 
 
 @pytest.mark.parametrize("to", ["D8", "C8", "U8"])

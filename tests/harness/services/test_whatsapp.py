@@ -39,9 +39,9 @@ async def test_a_text_is_sent_and_has_an_id(service: ChatService):
 async def test_that_a_message_was_read_and_that_the_agent_writes_is_no_answer(service: ChatService):
     """Both have the method of a text."""
     read = {"status": "read", "message_id": "wamid.U1"}
-    assert (await service.call("messages", read))[0] == "other" and not service.chats[0].types
+    assert (await service.call("messages", read))[0] == "other" and not service.chats[0].typing.is_shown
     assert (await service.call("messages", {**read, "typing_indicator": {"type": "text"}}))[0] == "typing"
-    assert service.chats[0].types and service.chats[0].sent_since(1) == []
+    assert service.chats[0].typing.is_shown and service.chats[0].sent_since(1) == []
 
 
 @pytest.mark.parametrize(
