@@ -46,10 +46,10 @@ class ChatSession(HttpSession):
     async def types_on(self) -> bool:
         """Wait for the end of "typing …", for TYPES_ON_S; whether it does not end."""
         clock, began_s = self._place.clock, self._place.clock.now()
-        while self._chat.typing.may_come_again and not self._types_for_ever:
+        while (typing := self._chat.typing.goes_on) and not self._types_for_ever:
             self._types_for_ever = clock.now() - began_s >= TYPES_ON_S
             await clock.sleep(POLL_S)
-        return self._chat.typing.may_come_again
+        return typing
 
     async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
         """To its webhook, with the same id, or as the other event of the message."""

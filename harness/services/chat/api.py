@@ -83,6 +83,10 @@ class ChatApi(Protocol):
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """What a method does, by its name in lower case, with these parameters."""
 
+    def shows_typing_s(self, params: Mapping[str, Any]) -> float:
+        """How long a request makes the chat show that the agent is typing: 0 ends it."""
+        return self.types_s
+
     def words_of(self, params: Mapping[str, Any]) -> str | ChatRefusal:
         """What the user reads of a text that is sent or changed, or the refusal of that text."""
 

@@ -183,7 +183,7 @@ class ChatService:
             if operation in ("send", "edit"):
                 return operation, self._takes(operation, params, chat)
             if operation == "typing":
-                chat.typing.show(self._api.types_s / self._scale, chat.handed)
+                chat.typing.show(self._api.shows_typing_s(params) / self._scale, chat.handed)
             if operation == "delete":
                 chat.take_back(self._api.sent_id(params))
         done = self._api.other(method, params)

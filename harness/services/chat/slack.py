@@ -44,6 +44,7 @@ class Slack(ChatApi):
     """Its methods and responses. An event comes again at once, after a minute, and after five."""
 
     patience_s = 3.0
+    types_s = 120.0
     no_chat = ChatRefusal(200, "channel_not_found")
 
     def __init__(self, secret: str, subscribed: ChatEvent = "message") -> None:
@@ -59,6 +60,10 @@ class Slack(ChatApi):
     def route(self, verb: str, path: str, host: str) -> tuple[str, Mapping[str, Any]]:
         """The last part of the path; the address of socket mode depends on the host."""
         return path.rpartition("/")[2].lower(), {"host": host}
+
+    def shows_typing_s(self, params: Mapping[str, Any]) -> float:
+        """An empty status ends it."""
+        return self.types_s if params.get("status") else 0.0
 
     def operation(self, method: str, params: Mapping[str, Any]) -> ChatOperation:
         """By its name."""

@@ -37,7 +37,8 @@ class TypingSign:
         return self.clock.now() < self._until_s
 
     @property
-    def may_come_again(self) -> bool:
-        """Whether the time is not over in which this agent, if it has repeated the sign, or most others repeat it."""
+    def goes_on(self) -> bool:
+        """Whether it is shown, or may come again in the time in which this agent, or most of them, repeat it."""
         pause_s = self._lasts_s if self._repeated else min(self._lasts_s, USUAL_PAUSE_S)
-        return bool(pause_s) and self.clock.now() < self._since_s + pause_s + LATE_S
+        comes_again = bool(pause_s) and self.clock.now() < self._since_s + pause_s + LATE_S
+        return self.is_shown or comes_again

@@ -118,3 +118,17 @@ def test_a_mention_may_come_as_two_events_for_one_message():
     assert kinds == ["app_mention", "message", "channel"]
     assert first["event"] == second["event"]
     assert first["event"]["thread_ts"] == begins
+
+
+async def test_a_status_stays_until_a_message_comes_or_an_empty_one_ends_it(service: ChatService):
+    """After two minutes it ends by itself."""
+    service.hand_over(service.put("Hi"), "Hi")
+    asked = {"channel_id": "D7", "thread_ts": "1.0"}
+    shown = []
+    for status in ("is thinking …", "", "is thinking …"):
+        operation, _ = await service.call("assistant.threads.setstatus", {**asked, "status": status})
+        shown.append((operation, service.chats[0].typing.is_shown))
+    assert shown == [("typing", True), ("typing", False), ("typing", True)]
+    assert service.chats[0].typing._until_s - WallClock().now() > 100
+    await service.call("chat.postmessage", {"channel": "D7", "text": "Hello"})
+    assert not service.chats[0].typing.is_shown

@@ -39,18 +39,18 @@ def test_it_is_shown_for_its_time_or_until_the_next_message(signs: str, later_s:
         ("t", 5, 5.9, True),
         ("t", 5, 6, False),
         ("ts", 5, 5.9, True),
-        ("t", 10, 6, False),
+        ("t", 10, 9.9, True),
+        ("ts", 10, 5.9, True),
+        ("ts", 10, 6, False),
         ("t.........t", 10, 10.9, True),
         ("t.........t", 10, 11, False),
-        ("t...........t", 10, 6, False),
-        ("t.m.t", 10, 6, False),
-        ("t.t.m.t", 10, 10.9, True),
+        ("t...........ts", 10, 6, False),
+        ("t.m.ts", 10, 6, False),
+        ("t.t.m.ts", 10, 10.9, True),
         ("t", 0.5, 1.4, True),
         ("t", 0.5, 1.5, False),
     ],
 )
-def test_it_may_come_again_in_the_time_in_which_programs_repeat_it(
-    signs: str, lasts_s: float, later_s: float, may: bool
-):
+def test_it_goes_on_for_the_time_in_which_programs_repeat_it(signs: str, lasts_s: float, later_s: float, may: bool):
     """Five seconds and a little; if this one has repeated it, the time for which it lasts."""
-    assert told(signs, lasts_s, later_s).may_come_again == may
+    assert told(signs, lasts_s, later_s).goes_on == may
