@@ -7,24 +7,21 @@ from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation, ToolSpec
 from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, UnscriptedError
-from wedgehog.fake_llm.script.call_tokens import note, prompt_mark
+from wedgehog.fake_llm.script.call_tokens import note
 from wedgehog.fake_llm.script.calls_in_text import CallsInText, in_quotes
 from wedgehog.fake_llm.script.file_tools import file_action, tool_for
 from wedgehog.fake_llm.script.position import CallPosition, Positions
+from wedgehog.fake_llm.script.role_calls import called_by_role
 from wedgehog.fake_llm.script.roles import (
-    ASK_USER,
-    FETCH,
     SHELL,
     SUBAGENT_RESULT,
     SUBAGENT_TOOL,
-    find_fetch,
     find_named,
-    find_question,
     find_shell,
     find_subagent,
 )
 from wedgehog.fake_llm.script.schema_values import fill
-from wedgehog.fake_llm.script.structured import structured, value_with
+from wedgehog.fake_llm.script.structured import structured
 from wedgehog.fake_llm.script.subagent_results import asks_for_result
 
 Beacon = Callable[[str, str], str]
@@ -185,35 +182,13 @@ class TurnScript:
         if (action := file_action(name, args)) and (file_tool := tool_for(tools, action)):
             name, args = file_tool.name, file_tool.arguments(action, str(Path(values.get("cwd", ""), action.path)))
             return replace(item, name=name, args=args, id=f"{token}a{place.attempt}", file=action)
-        if item.name == SHELL:
-            tool = find_shell(tools)
-            if tool is None:
-                raise UnscriptedError("the script calls a shell and the agent advertises none")
-            name = tool.name
-            command = str(args.get("command", "true"))
+
+        def traced(command: str) -> str:
             # Where calls or results stand in texts, they are known by the traces alone.
             plain = item.untraced and self.positions.results_in_text is None and not self.positions.results_as_words
-            args = tool.arguments(command if plain else self.beacon(command, token))
-        elif item.name == SUBAGENT_TOOL:
-            delegate = find_subagent(tools)
-            if delegate is None:
-                raise UnscriptedError("the script calls a subagent and the agent advertises no tool for it")
-            name = delegate.name
-            prompt = f"{prompt_mark(token)} {args.get('prompt', 'Look around.')}"
-            args = delegate.arguments(prompt, conversation.system, background=args.get("background") is True)
-        elif item.name == SUBAGENT_RESULT:
-            asked = asks_for_result(conversation, tools)
-            if asked is None:
-                raise UnscriptedError("the script asks for the result of a subagent, and there is no way to do that")
-            name, args = asked
-        elif item.name == FETCH and [*args] == ["url"] and (reader := find_fetch(tools)):
-            name = reader.name
-            args = reader.arguments(str(args["url"]))
-        elif item.name == ASK_USER and (asking := find_question(tools)):
-            name = asking.name
-            args = value_with(asking.schema or {}, str(args.get("question", "Which one?")), "question")
-        elif named := find_named(tools, name):
-            name = named.name
+            return command if plain else self.beacon(command, token)
+
+        name, args = called_by_role(name, args, tools, conversation, token, traced)
         return replace(item, name=name, args=args, id=f"{token}a{place.attempt}")
 
 

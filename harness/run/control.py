@@ -58,6 +58,8 @@ class ControlFacts:
     """Which of read_file, write_file, edit_file and search_files they offer."""
     questions: bool = False
     """Whether one of them asks the user something."""
+    writes: bool = False
+    """Whether one of them writes to the user, beside the replies."""
     streams: bool = False
     websocket: bool = False
     """Whether its model calls come over a WebSocket."""

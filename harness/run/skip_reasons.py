@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from wedgehog.fake_llm.other_form import FORMS
 from wedgehog.fake_llm.script.calls_in_text import CallsInText
 from wedgehog.fake_llm.script.file_tools import EDIT_FILE, FILE_ROLES, READ_FILE, VIEW_PICTURE, WRITE_FILE, is_picture
+from wedgehog.fake_llm.script.message_tool import SEND_MESSAGE
 from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
 from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
@@ -30,17 +31,16 @@ Reasons = Mapping[str, bool]
 
 
 def _has(control: ControlFacts, name: str) -> bool:
-    if name == SUBAGENT_TOOL:
-        return control.delegates
-    if name == SUBAGENT_RESULT:
-        return True  # the model asks only where a tool for that is offered
-    if name == FETCH:
-        return control.fetches
-    if name == ASK_USER:
-        return control.questions
-    if name in FILE_ROLES:
-        return name in control.file_tools
-    return control.shell if name == SHELL else any(tool.endswith(name) for tool in control.tools)
+    roles = {
+        SHELL: control.shell,
+        SUBAGENT_TOOL: control.delegates,
+        SUBAGENT_RESULT: True,  # the model asks only where a tool for that is offered
+        FETCH: control.fetches,
+        ASK_USER: control.questions,
+        SEND_MESSAGE: control.writes,
+        **{role: role in control.file_tools for role in FILE_ROLES},
+    }
+    return roles[name] if name in roles else any(tool.endswith(name) for tool in control.tools)
 
 
 def _calls_for(scenario: Scenario, control: ControlFacts, name: str) -> bool:
@@ -204,7 +204,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         "only Slack brings a mention as two events, to an app that has subscribed to both (chat: event: both)": (
             "two_events" in needs and (spec.chat is None or spec.chat.event != "both")
         ),
-        "the agent does not get its messages from a chat service (chat)": "chat" in needs and spec.kind != "chat",
+        "the agent does not get its messages from a chat service (chat)": (
+            ("chat" in needs or SEND_MESSAGE in scenario.tools_called) and spec.kind != "chat"
+        ),
         "the agent has a webhook, so it does not poll its chat": "chat_poll" in needs and by_webhook,
         "the agent has a WebSocket: a chat refuses no second one, as it does a second poll": (
             "one_poller" in needs and spec.chat is not None and spec.chat.has_socket

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.file_tools import offered_roles
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.fake_llm.script.message_tool import find_message_tool
 from wedgehog.fake_llm.script.openings import QuotedMessage, asides, frames, root_of, schema_mark
 from wedgehog.fake_llm.script.results_in_text import ResultFrame
 from wedgehog.fake_llm.script.roles import find_fetch, find_named, find_question, find_shell, find_subagent
@@ -147,7 +148,7 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     fetches, questions = find_fetch(tools) is not None, find_question(tools) is not None
     in_background = subagents is not None and subagents.offers_background
     facts = replace(facts, schemas=schemas, shape=shape, fetches=fetches, questions=questions)
-    facts = replace(facts, file_tools=offered_roles(tools))
+    facts = replace(facts, file_tools=offered_roles(tools), writes=find_message_tool(tools) is not None)
     facts = replace(facts, delegates=subagents is not None, delegates_in_background=in_background)
     return replace(facts, tools=frozenset(schemas), frame=_frame_of_results(replies))
 

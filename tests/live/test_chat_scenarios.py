@@ -75,6 +75,17 @@ def test_a_bot_that_types_on_behind_its_error_is_red(
     assert (judged.verdict, judged.violated) == (status, ("typing_ends",) if status == "fail" else ())
 
 
+@pytest.mark.parametrize(("bugs", "status"), [("", "pass"), ("sends-both", "fail")])
+def test_what_a_tool_has_sent_is_not_sent_again_as_the_reply(tmp_path: Path, bugs: str, status: str):
+    """At level strict: the model itself has said it twice."""
+    start = ["{python}", str(BOT.with_name("writing_bot.py")), "{chat_url}", "{llm_url}", *bugs.split()]
+    spec = {"name": "bot", "wire": "openai-chat", "level": "strict", "chat": {"start": start, "quiet_s": 0.5}}
+    (tmp_path / "bot.yaml").write_text(yaml.safe_dump(spec))
+    pair = entry("answer-is-sent-by-a-tool", tmp_path / "bot.yaml")
+    judged = play([pair], Options(tmp_path / "runs", network="embedded"))[pair.file.scenario.name, "bot"]
+    assert (judged.verdict, judged.violated) == (status, ("output_once",) if status == "fail" else ()), judged.says
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     """All bots with a bug, each in its scenario."""

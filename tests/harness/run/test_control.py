@@ -26,6 +26,8 @@ COMMAND = {"command": ["x", "{message}"]}
 WRONG_SHAPE = {"faults": [{"do": "wrong_shape"}]}
 WRONG_PLAN = {"faults": [{"at": {"on": "background"}, "do": "wrong_shape"}]}
 ONE_USER = {"one_user": True, "turns": [{"user": "x", "session": "A"}, {"user": "y", "session": "B"}]}
+CHAT = {"chat": {"start": ["x"]}}
+WRITES = {"turns": [{"user": "Hi.", "model": [{"tool": "send_message", "args": {"text": "Hello"}}]}]}
 PAGE = {"turns": [{"user": "Read it.", "model": [{"tool": "fetch", "args": {"url": "{web_url}/a"}}]}]}
 QUESTION = {"turns": [{"user": "Paint it.", "model": [{"tool": "ask_user", "args": {"question": "Which colour?"}}]}]}
 
@@ -560,7 +562,7 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         (
             {"faults": [{"do": "abort"}]},
             SHOWN,
-            {"chat": {"start": ["x"]}},
+            CHAT,
             "the spec names no message that stops a turn (chat: abort)",
         ),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
@@ -602,6 +604,9 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         (PAGE, SHOWN, {}, "the agent advertises no tool fetch"),
         (PAGE, replace(SHOWN, tools=frozenset({"web_fetch"})), {}, "the agent advertises no tool fetch"),
         (PAGE, replace(SHOWN, fetches=True), {}, ""),
+        (WRITES, SHOWN, CHAT, "the agent advertises no tool send_message"),
+        (WRITES, replace(SHOWN, writes=True), {}, "the agent does not get its messages from a chat service (chat)"),
+        (WRITES, replace(SHOWN, writes=True), CHAT, ""),
         (QUESTION, SHOWN, {}, "the agent advertises no tool ask_user"),
         (QUESTION, replace(SHOWN, questions=True), {}, ""),
         (QUESTION, replace(SHOWN, questions=True), {"stdin": "open"}, "a user may be there to answer the question"),
