@@ -9,7 +9,9 @@ from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived, RequestRefused, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.service import TokenAsked, ToolRefused
+from wedgehog.harness.record.events.turn import StartMissed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import NOTHING_TO_JUDGE, Verdict, Violation, nothing, passed, worst
 from wedgehog.harness.record.views import Call, ToolUse, Turn
@@ -58,6 +60,16 @@ def undisturbed(history: History, turn: Turn, until: int) -> bool:
     if any(fired.id < until and fired.call is None and not fired.slows for fired in struck):
         return False
     return all(call.intact for call in turn.calls if call.arrived.id < until)
+
+
+def reached_out(history: History, missed: StartMissed) -> bool:
+    """Whether its session had asked the model before, or a fault had kept its requests away.
+
+    Another agent may be set up wrongly. Of a planted session, the control run had asked.
+    """
+    asked = any(call.arrived.id < missed.id for call in history.calls)
+    kept_away = any(fault.id < missed.id for turn in history.turns for fault in turn.kept_away)
+    return asked or kept_away or history.first(SessionPlanted) is not None
 
 
 def main_calls_of(turn: Turn) -> tuple[Call, ...]:

@@ -6,10 +6,16 @@ from dataclasses import replace
 
 from wedgehog.harness.invariants.overload import stopped_too_late, unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, main_calls_of, refused_by_us, requests, still_refused
+from wedgehog.harness.invariants.scope import (
+    ends,
+    main_calls_of,
+    reached_out,
+    refused_by_us,
+    requests,
+    still_refused,
+)
 from wedgehog.harness.record.events.call import RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import TurnOutcome, answers, outcome_of
@@ -109,7 +115,7 @@ def _masked(refused: RequestRefused) -> tuple[int, str]:
 
 
 def _cannot_tell(history: History, turn: Turn, outcome: TurnOutcome) -> bool:
-    never_asked = turn.start_missed is not None and not history.calls and history.first(SessionPlanted) is None
+    never_asked = turn.start_missed is not None and not reached_out(history, turn.start_missed)
     return never_asked or (outcome.kind == "stopped at its limit" and not history.run.carries_nonces)
 
 

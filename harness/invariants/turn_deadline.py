@@ -2,10 +2,9 @@
 
 from wedgehog.harness.invariants.overload import stopped_too_late, too_late, unless_starved
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import short_time, together
+from wedgehog.harness.invariants.scope import reached_out, short_time, together
 from wedgehog.harness.record.chat_refusals import refused_last
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.events.run import SessionPlanted
 from wedgehog.harness.record.events.turn import DeadlineHit, GaveUp, HangSeen, StartMissed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of, told_of, told_words
@@ -94,15 +93,15 @@ def _gave_up(history: History, turn: Turn, stop: GaveUp, turn_s: float) -> Verdi
 def _never_asked(history: History, turn: Turn, missed: StartMissed) -> Verdict:
     """Red where the agent reached the model before, in this run or from another session in its control run.
 
-    A fault that kept its requests away is healed by now: an agent that still asks nothing and says nothing hangs. So
-    does one that gave up the message when its chat refused a note or the sign that it writes.
+    A fault that kept its requests away, in this turn or an earlier one, is healed by now: an agent that still asks
+    nothing and says nothing hangs. So does one that gave up the message when its chat refused a note, or the sign that
+    it writes.
     """
     waited, seen = _hang(history, turn)
     says = f"{turn}: it sent no model request within {missed.bound_s:.1f} s{waited}"
     evidence = (missed, *seen)
-    asked_before = any(call.arrived.id < missed.id for call in history.calls)
     in_chat = any(it.turn == turn.number and it.link == "chat" and it.id < missed.id for it in history.of(FaultFired))
-    if asked_before or turn.kept_away or in_chat or history.first(SessionPlanted) is not None:
+    if in_chat or reached_out(history, missed):
         return stopped_too_late(history, says, evidence, missed)
     return inconclusive(says, evidence)
 

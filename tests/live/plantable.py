@@ -327,7 +327,7 @@ async def tried(http: aiohttp.ClientSession, url: str, messages: list[Message], 
             return await layered(http, url, messages, tools)
         except RetryError as wrong:
             wait = wrong.wait_s if wrong.wait_s is not None else 0.5 * 2 ** min(attempt, 3)
-            last = 1 if "tries-twice" in BUGS else TRIES - 1
+            last = 0 if "stays-down" in BUGS else 1 if "tries-twice" in BUGS else TRIES - 1
             silent = isinstance(wrong, SilentError) and "asks-again-when-cut" in BUGS
             ends = "".join(SHOWN_NOW) or attempt >= last or wait > 15 or "keeps-half-a-thought" in BUGS
             if not (endless or silent) and ends:
@@ -561,6 +561,8 @@ async def run(call: Message, host: Host | None, tools: list[Message]) -> Message
 
 
 async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
+    if Path(folder, "down").exists():
+        await asyncio.sleep(10**6)
     if Path(folder, "dead").exists():
         raise FailedError("Error: the chosen model is out of reach")
     session = Session(folder)
@@ -773,6 +775,8 @@ def failed(wrong: Exception, folder: str) -> int:
         Path(folder, "messages.jsonl").unlink(missing_ok=True)
     if "a-dead-model-stays" in BUGS and "status 404" in str(wrong):
         Path(folder, "dead").touch()
+    if "stays-down" in BUGS and "connection" in str(wrong):
+        Path(folder, "down").touch()
     if "stores-the-failure" in BUGS:
         with Path(folder, "messages.jsonl").open("a") as file:
             file.write(json.dumps({"role": "assistant", "content": []}) + "\n")

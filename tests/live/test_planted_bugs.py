@@ -67,6 +67,7 @@ PLANTED = {
     "command-fills-the-window": ("never-cuts", {"tool_result_bound"}),
     "server-error-always": ("stores-the-failure", {"session_recovers"}),
     "server-error-in-a-later-turn": ("loses-history-after-an-error", {"error_forgets_nothing"}),
+    "connection-down": ("stays-down", {"session_recovers", "turn_deadline"}),
     "stream-lines-in-another-form": ("expects-one-form", {"turn_answered"}),
     "stream-with-other-fields": ("knows-all-events", {"turn_answered"}),
     "command-prints-nothing": (

@@ -272,6 +272,18 @@ def test_an_agent_that_never_asks_though_the_network_is_back_hangs():
     assert check("turn_deadline", tell.end("", ended="deadline", exit_code=-2).seal()).status == "fail"
 
 
+def test_an_agent_that_never_asks_again_since_the_network_was_down_hangs():
+    """The turn before ended in an error, and none of its requests had arrived; the link has been healed since."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.connection_refused("down")
+    tell.fails("Error: connection refused")
+    tell.message("recovery")
+    tell.wait(61).start_missed()
+    history = tell.end("", ended="deadline", exit_code=-2).seal()
+    assert (check("turn_deadline", history).status, check("session_recovers", history).status) == ("fail", "fail")
+
+
 def test_an_agent_that_never_asks_from_a_planted_session_is_silent_by_itself():
     """Its control had asked, from a session of its own."""
     tell = HistoryBuilder().add(SessionPlanted(turn=0, path="session/a.jsonl", lines=61, sha256="0" * 64))
