@@ -584,6 +584,8 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
                 answer = await step(http, url, session, host, tools)
                 if number == ROUNDS - 1 and "ends-silently-at-its-limit" in BUGS:
                     return ""
+                if number == ROUNDS - 1 and "ends-well-at-its-limit" in BUGS:
+                    return f"I stopped after {ROUNDS} rounds."
             except FailedError as wrong:
                 if isinstance(wrong, RefusedError) and number == 0 and "keeps-what-is-refused" not in BUGS:
                     session.drop_from(message)

@@ -488,6 +488,33 @@ def test_an_exit_code_says_whether_the_message_was_answered(answered: bool, code
     assert check("exit_code_tells", tell.seal()).status == status
 
 
+@pytest.mark.parametrize(("code", "status"), [(0, "fail"), (2, "pass")])
+@pytest.mark.parametrize("empty", [False, True])
+def test_an_exit_code_says_that_an_agent_stopped_at_its_own_limit(empty: bool, code: int, status: str):
+    """After one more call, or after an empty reply; a script does not read its words."""
+    tell = HistoryBuilder()
+    tell.message()
+    if empty:
+        tell.reply(tell.ask(1), "")
+    else:
+        (token,) = tell.reply(tell.ask(1), tools=[True])
+        tell.reply(tell.ask(2, results=[tell.runs(token, for_s=0.01)]), tools=[True])
+    tell.end("I stopped here, and made no report.", exit_code=code)
+    assert check("exit_code_tells", tell.seal()).status == status
+
+
+def test_a_refusal_of_the_model_and_a_service_at_its_limit_may_be_a_success():
+    """What the model says itself is an answer; agents differ in the status of a limit."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), "I do not do that.")
+    assert check("exit_code_tells", tell.end("I do not do that.", exit_code=0).seal()).status == "nothing"
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), "")
+    assert check("exit_code_tells", tell.end("Nothing came.", exit_code=None, status=200).seal()).status == "nothing"
+
+
 @pytest.mark.parametrize(("streamed", "status"), [(False, "fail"), (True, "nothing")])
 def test_a_service_that_streams_its_answer_cannot_tell_an_error_by_its_status(streamed: bool, status: str):
     """The status was sent before the model was asked."""
