@@ -10,7 +10,7 @@ from wedgehog.harness.agents.base import AgentContext
 from wedgehog.harness.record.events.files import FileSeen, FilesSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.project_file import ProjectFileConfig
+from wedgehog.harness.scenario.project_file import RULES_FILES, ProjectFileConfig
 
 
 @dataclass
@@ -28,6 +28,8 @@ class ProjectFolder:
 
     def write(self, turn: int) -> None:
         """Write the files that are there before a turn (0: before the first one), and look at all."""
+        if turn == 0 and self.scenario.rules:
+            self._add_rules()
         given = self.scenario.files if turn == 0 else self.scenario.turns[turn - 1].files
         if not self._names or (turn and not given):
             return
@@ -42,6 +44,13 @@ class ProjectFolder:
     def _look(self, turn: int, by_user: tuple[str, ...]) -> None:
         files = tuple(seen(self._path(name), name) for name in self._names)
         self.history.add(FilesSeen(turn=turn, files=files, by_user=by_user))
+
+    def _add_rules(self) -> None:
+        """Put the rules into each file that agents read them from, behind those of a copied working folder."""
+        for path in map(self._path, RULES_FILES):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"\n# Rules of this project\n\n{self.scenario.rules}\n")
 
     def _path(self, name: str) -> Path:
         place = self.place()

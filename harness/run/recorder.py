@@ -26,6 +26,7 @@ from wedgehog.harness.record.events.call import (
 from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.carried_results import CarriedResults
+from wedgehog.harness.run.instructions import Instructions
 from wedgehog.harness.run.notices import notices_in, tool_notices_in
 from wedgehog.harness.run.placing import Placing, SentReply
 from wedgehog.harness.run.retry_after import retry_after_s
@@ -70,10 +71,11 @@ class Recorder:
         look: Callable[[], None] = lambda: None,
         *,
         has_tools: bool = False,
+        rules: str = "",
     ) -> None:
         """`keep_body` stores a request's body and returns its hash; `look` records new beacons before each request.
 
-        `has_tools`: the scenario has tools of our host.
+        `has_tools`: the scenario has tools of our host. `rules` are the project's.
         """
         self._history, self._clock, self._placing, self._injector = history, clock, placing, injector
         self._keep_body, self._look = keep_body, look
@@ -81,6 +83,7 @@ class Recorder:
         self._last_on: dict[int, _RecordedCall] = {}
         self._carried = CarriedResults(placing)
         self._delegated, self._has_tools = False, has_tools
+        self._instructions = Instructions(rules)
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
         """Ask the injector; what it lets pass is sent at once."""
@@ -171,6 +174,8 @@ class Recorder:
                 body_bytes=seen.size,
                 messages=len(talk.messages),
                 system_chars=len(talk.system) if seen.conversation is not None else None,
+                system_shared=None if place.background else self._instructions.share_of_system(talk),
+                rules_seen=None if place.background else self._instructions.has_rules(talk),
                 tools=tuple(tool.name for tool in talk.tools),
                 results=self._carried.results(read) + (() if place.background else self._carried.in_text(read)),
                 open_calls=self._carried.open_calls(talk),

@@ -153,7 +153,14 @@ class _Run:
         asks_below = control is None or "worker" in scenario.needs
         look = self._look_for_askers if asks_below and not self.simulated else self.beacons.look
         self.recorder = Recorder(
-            history, clock, self.replies, self.injector, store.keep_body, look, has_tools=bool(scenario.tools)
+            history,
+            clock,
+            self.replies,
+            self.injector,
+            store.keep_body,
+            look,
+            has_tools=bool(scenario.tools),
+            rules=scenario.rules,
         )
         self.pipes = StdioServer(network, self.injector.pipes.resets, self.injector.pipes)
 

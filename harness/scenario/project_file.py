@@ -34,6 +34,19 @@ def _hex(digits: str) -> str:
     return digits
 
 
+RULES_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", "CRUSH.md", ".goosehints", ".clinerules")
+"""The files with rules of a project that agents read by themselves; each agent has its own."""
+
+
+def _rules(text: str) -> str:
+    if text and (len(text) < 20 or " ".join(text.split()) != text):
+        raise BadValueError(f"expected one line of at least 20 characters, found {text!r}")
+    return text
+
+
+ProjectRules = Annotated[str, AfterValidator(_rules)]
+
+
 class ProjectFileConfig(ConfigModel):
     """`{text: one, encoding: latin-1}`, or the text alone."""
 

@@ -12,7 +12,7 @@ from wedgehog.harness.scenario.expect import Expect, by_agent
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.host_tools import HostStore, HostTool, check_names
 from wedgehog.harness.scenario.mistake import BadValueError
-from wedgehog.harness.scenario.project_file import ProjectFiles
+from wedgehog.harness.scenario.project_file import ProjectFiles, ProjectRules
 from wedgehog.harness.scenario.turn_config import Beside, TurnConfig
 
 
@@ -68,6 +68,8 @@ class ScenarioKeys(ConfigModel):
     """Our database."""
     files: ProjectFiles = {}
     """The files of the project in which the agent works, before the first turn."""
+    rules: ProjectRules = ""
+    """A sentence of the project's rules for agents, which stands in the files that agents read by themselves."""
     conversations: list[ConversationConfig] = []
     """Scripted conversations beside the main one: subagents, planners, judges."""
     session: Beside | None = None

@@ -77,6 +77,8 @@ class CallBuilder:
         quotes: Sequence[int] = (),
         tools: Sequence[str] = (),
         system: int | None = None,
+        shared: float | None = None,
+        rules: bool | None = None,
         replies: Sequence[int] | None = None,
         echoed: Sequence[int] = (),
         begun: Sequence[int] | None = None,
@@ -89,11 +91,12 @@ class CallBuilder:
 
         `side` is a side conversation, such as `subagent 1`; `quotes` are calls of such ones whose words it carries.
         `doubled` are turns whose message it carries twice, `repeated` those of them where the second one stands right
-        behind the first; `tools` are the tools that it offers, `system` the number of characters of its system text;
-        `replies` are the calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries
-        twice, and `begun` those whose first words it carries. `notices` say of subagents that they have ended,
-        `tool_notices` that tools failed (None: not recorded). `body_bytes` is the size of its body, and
-        `model` another model than that of the run.
+        behind the first; `tools` are the tools that it offers, `system` the number of characters of its system text,
+        `shared` the share of the first one in it, and `rules` whether it has the project's rules; `replies` are the
+        calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries twice, and
+        `begun` those whose first words it carries. `notices` say of subagents that they have ended, `tool_notices` that
+        tools failed (None: not recorded). `body_bytes` is the size of its body, and `model` another model than that of
+        the run.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -120,6 +123,8 @@ class CallBuilder:
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
                 body_bytes=body_bytes,
                 system_chars=system,
+                system_shared=shared,
+                rules_seen=rules,
                 tools=tuple(tools),
                 results=tuple(results),
                 turns_seen=tuple(self._same_session() if sees is None else sees),

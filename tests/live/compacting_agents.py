@@ -11,6 +11,7 @@ from delegating_agents import MOST_TOKENS, ROUNDS, Agent, Anthropic, ModelError,
 TOO_LONG = re.compile(r"too long|context (length|window)|maximum context", re.IGNORECASE)
 ONE_WORDING = re.compile(r"prompt is too long")
 ASKED_AGAIN = 5
+GENERAL = "You are a general helper, and do what is asked of you. Say so when you are done with it."
 
 
 class Compacting(Agent):
@@ -50,9 +51,13 @@ class Compacting(Agent):
         words = await self._summary(talk.said)
         while self.bug == "asks until it has words" and not words:
             words = await self._summary(talk.said)
-        talk.said[:] = [] if self.bug == "drops the system text" else self.wire([]).said
+        talk.said[:] = [] if self.bug == "drops the system text" else self._begun()
         talk.add_user(self._opening("" if self.bug == "drops the summary" else words))
         talk.said += self.said_instead
+
+    def _begun(self):
+        """What stands before all messages."""
+        return self.wire([]).said
 
     def _opening(self, words):
         return f"What was said before: {words}\nThe message that waits for its answer: {self.asked}"
@@ -128,6 +133,27 @@ class DropsOutputs(Compacting):
                     part["content"] = "(dropped)"
 
 
+class Ruled(Compacting):
+    """The rules of its project (AGENTS.md) stand in front of all messages."""
+
+    async def answer(self, message, folder):
+        file = Path(folder).parent / "cwd" / "AGENTS.md"
+        self.rules = [{"role": "user", "content": file.read_text()}] if file.exists() else []
+        return await super().answer(message, folder)
+
+    async def run(self, talk, depth=0):
+        first = len(self.wire([]).said)
+        if len(talk.said) == first + 1:
+            talk.said[first:first] = self.rules
+        return await super().run(talk, depth)
+
+    def _begun(self):
+        begun = super()._begun()
+        if self.bug == "becomes another agent":
+            begun[0]["content"] = GENERAL
+        return begun if self.bug == "forgets the rules" else begun + self.rules
+
+
 def _is_result(message):
     parts = message["content"] if isinstance(message["content"], list) else []
     return message["role"] == "tool" or any(part.get("type") == "tool_result" for part in parts)
@@ -146,7 +172,10 @@ keeps_the_end = _agent(KeepsTheEnd, Anthropic)
 drops_outputs = _agent(DropsOutputs, OpenAI)
 before_the_message = _agent(BeforeTheMessage, Anthropic)
 goes_on_after_an_answer = _agent(GoesOn, OpenAI)
+knows_the_rules = _agent(Ruled, OpenAI)
 
+forgets_the_rules = _agent(Ruled, OpenAI, "forgets the rules")
+becomes_another_agent = _agent(Ruled, OpenAI, "becomes another agent")
 keeps_the_old_count = _agent(Compacting, Anthropic, "keeps the old count")
 drops_the_summary = _agent(Compacting, Anthropic, "drops the summary")
 drops_the_system_text = _agent(Compacting, OpenAI, "drops the system text")

@@ -13,6 +13,9 @@ ON_CHAT = (
     "goes_on_after_an_answer",
     "knows_one_wording",
     "drops_the_system_text",
+    "knows_the_rules",
+    "forgets_the_rules",
+    "becomes_another_agent",
 )
 SOUND = (
     "goes_on_after_an_answer",
@@ -21,8 +24,10 @@ SOUND = (
     "keeps_the_end",
     "drops_outputs",
     "before_the_message",
+    "knows_the_rules",
 )
 WORKS, WORDS, WINDOW = "compaction-works", "prompt-too-long-in-other-words", "window-reached"
+RULES = "rules-outlive-a-summary"
 EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-calls-a-tool"
 BUGS = (
     "keeps_the_old_count",
@@ -34,6 +39,8 @@ BUGS = (
     "asks_the_same_again",
     "asks_until_it_has_words",
     "keeps_the_reply_of_a_compaction",
+    "forgets_the_rules",
+    "becomes_another_agent",
 )
 Result = tuple[str, set[str], set[str]]
 
@@ -53,7 +60,20 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             spec = f"name: {name}\nwire: {wire}\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
             (out / f"{name}.yaml").write_text(spec)
             words += ["--agent", str(out / f"{name}.yaml")]
-        played = (WORKS, WORDS, WINDOW, EMPTY, FAILS, CALLS, *words, "--world", "sim", "--out", str(out / "runs"))
+        played = (
+            WORKS,
+            RULES,
+            WORDS,
+            WINDOW,
+            EMPTY,
+            FAILS,
+            CALLS,
+            *words,
+            "--world",
+            "sim",
+            "--out",
+            str(out / "runs"),
+        )
         wedgehog("run", *played)
     rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
     return {(row.scenario, row.agent): (row.verdict, _names(row.violated), _names(row.strict)) for row in rows}
@@ -64,7 +84,7 @@ def _names(cell: str) -> set[str]:
 
 
 @pytest.mark.parametrize("agent", SOUND)
-@pytest.mark.parametrize("scenario", [WORKS, WORDS, WINDOW, EMPTY, FAILS, CALLS])
+@pytest.mark.parametrize("scenario", [WORKS, RULES, WORDS, WINDOW, EMPTY, FAILS, CALLS])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
     """One that asks no model for a summary is skipped where that fails."""
     skipped = scenario in (EMPTY, FAILS, CALLS) and agent == "drops_outputs"
@@ -100,6 +120,18 @@ def test_a_summary_that_is_left_out_loses_the_conversation(found: dict[tuple[str
 def test_a_summary_takes_the_place_of_the_messages_and_not_of_the_system_text(found: dict[tuple[str, str], Result]):
     """The model works on as if it had never been told anything."""
     assert found[WORKS, "drops_the_system_text"] == ("fail", {"system_kept"}, set())
+
+
+def test_a_summary_takes_the_place_of_the_messages_and_not_of_the_rules(found: dict[tuple[str, str], Result]):
+    """They were a message like any other. Where there are no rules, nothing is missed."""
+    assert found[RULES, "forgets_the_rules"] == ("pass", set(), {"instructions_kept"})
+    assert found[WORKS, "forgets_the_rules"] == ("pass", set(), set())
+
+
+@pytest.mark.parametrize("scenario", [WORKS, RULES])
+def test_a_session_does_not_become_that_of_another_agent(found: dict[tuple[str, str], Result], scenario: str):
+    """Behind a summary the system text is the one of a general helper."""
+    assert found[scenario, "becomes_another_agent"] == ("pass", set(), {"instructions_kept"})
 
 
 def test_an_agent_that_knows_one_wording_of_a_full_window_does_not_answer(found: dict[tuple[str, str], Result]):

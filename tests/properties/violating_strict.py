@@ -90,6 +90,14 @@ def _exit_code_tells(play: RunDraw) -> None:
     play.tell.fails("Error: the provider is overloaded", exit_code=0)
 
 
+def _instructions_kept(play: RunDraw) -> None:
+    """The rules of the project are in the first request, and in none after that."""
+    for rules in (True, False, False):
+        play.tell.message()
+        play.tell.reply(play.tell.ask(1, rules=rules), f"Done {play.tell.nonce}")
+        play.tell.end()
+
+
 def _session_goes_on(play: RunDraw) -> None:
     """The window is full, and each message is refused as the one before it."""
     play.tell.message()
@@ -350,6 +358,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "stops_when_told": (_runs_on, _reads_on, _ends_late),
     "no_traceback": (_no_traceback,),
     "exit_code_tells": (_exit_code_tells,),
+    "instructions_kept": (_instructions_kept,),
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),
     "said_once": (_said_once, _behind_its_tools),

@@ -88,6 +88,10 @@ class RequestArrived(Event):
     messages: int = 0
     system_chars: int | None = None
     """Characters of its system text; None if this was not recorded."""
+    system_shared: float | None = None
+    """Share of the first system text to this model, with these tools, that stands in its own; None: not recorded."""
+    rules_seen: bool | None = None
+    """Whether the project's rules stand in it; None if the scenario has none."""
     tools: tuple[str, ...] = ()
     results: tuple[ToolResult, ...] = ()
     open_calls: tuple[OpenToolCall, ...] | None = None
