@@ -15,11 +15,15 @@ from wedgehog.harness.scenario.project_file import RULES_FILES, ProjectFileConfi
 
 @dataclass
 class ProjectFolder:
-    """The files that a scenario names, in one run; `place` returns where the agent is, once that is known."""
+    """The files that a scenario names, in one run; `place` returns where the agent is, once that is known.
+
+    `workdir` is the folder that is copied to the agent's; what stands there already stays.
+    """
 
     scenario: Scenario
     place: Callable[[], AgentContext]
     history: History
+    workdir: Path | None = None
     _names: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,11 +50,12 @@ class ProjectFolder:
         self.history.add(FilesSeen(turn=turn, files=files, by_user=by_user))
 
     def _add_rules(self) -> None:
-        """Put the rules into each file that agents read them from, behind those of a copied working folder."""
-        for path in map(self._path, RULES_FILES):
+        """Put the rules into each file that agents read them from, behind those of the spec's own folder."""
+        for name in RULES_FILES:
+            path, own = self._path(name), self.workdir / name if self.workdir is not None else None
+            text = own.read_text("utf-8") if own is not None and own.is_file() else ""
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"\n# Rules of this project\n\n{self.scenario.rules}\n")
+            path.write_text(f"{text}\n# Rules of this project\n\n{self.scenario.rules}\n", "utf-8")
 
     def _path(self, name: str) -> Path:
         place = self.place()

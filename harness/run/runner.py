@@ -14,6 +14,7 @@ from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.base import AgentContext, AgentError, Session, no_wait
 from wedgehog.harness.agents.sessions import contexts, open_sessions, session_folders
 from wedgehog.harness.agents.sim_host import agent_waits
+from wedgehog.harness.agents.spec import folder_of
 from wedgehog.harness.faults.reply_fault import leave_the_words
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.limited_reply import PartialDelivery
@@ -128,7 +129,7 @@ class _Run:
         self.positions = positions_of(job, tokens.salt)
         self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
         self.files = self._session_files()
-        self.project = ProjectFolder(scenario, lambda: self.place, history)
+        self.project = ProjectFolder(scenario, lambda: self.place, history, folder_of(job.agent))
         self.injector = Injector(
             links.plan,
             links,
