@@ -20,7 +20,6 @@ class ChatFault(Fault):
 
     __slots__ = ()
     aim = Aim(("chat",), "is something that the chat service does", (None,), "counts requests: leave `phase` out")
-    searched = False
 
     def on_request(self) -> ChatRefusal:
         """The response in the place of what was asked for."""

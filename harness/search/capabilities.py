@@ -11,7 +11,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import fault_named
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
 from wedgehog.harness.scenario.fault_config import AGENT
-from wedgehog.harness.scenario.trigger import CHANNEL, HOST
+from wedgehog.harness.scenario.trigger import CHANNEL, CHAT, HOST
 from wedgehog.harness.search.cells import BESIDE_THE_MAIN, OF_A_SUBAGENT, SECOND_MESSAGE, Cell
 from wedgehog.harness.search.scripts import ScriptKind, fitting
 
@@ -66,7 +66,8 @@ class Capabilities:
         shell = find_shell([ToolSpec(name, schema=schema) for name, schema in control.schemas.items()])
         known = (CONTROL_TOOL, *((shell.name,) if shell else ()))
         own = {name: schema for name, schema in control.schemas.items() if not name.endswith(known)}
-        links = ("llm", AGENT, *((CHANNEL,) if spec.kind in ("http", "page") else ()), *((HOST,) if host else ()))
+        front = {"http": (CHANNEL,), "page": (CHANNEL,), "chat": (CHAT,)}.get(spec.kind, ())
+        links = ("llm", AGENT, *front, *((HOST,) if host else ()))
         scale = _scale(spec) if spec.scales_time else 1.0
         return cls(
             control.shell,

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from wedgehog.fake_llm.script.side_conversations import SUBAGENT
 from wedgehog.harness.faults.base import Aim, Fault, fault_named, parameters, parse_fault, registered
+from wedgehog.harness.faults.chat_fault import ChatFault
 from wedgehog.harness.faults.parameters import FaultError
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.scenario.fault_config import AGENT, FaultConfig
@@ -44,11 +45,14 @@ PLACES: Mapping[str, Mapping[str, Any]] = {
     "session written": {"session": "written"},
     "time": {"after_s": 0.2},
     "byte": {"byte": 40},
+    "message sent": {"chat": "send"},
 }
 """Triggers, by the name that a report shows."""
-OF_A_CALL = PLACES.keys() - {"tool started", "tool done", "session written", "time"}
+OF_A_CALL = PLACES.keys() - {"tool started", "tool done", "session written", "time", "message sent"}
 """Places that one request and its reply have."""
 TIMES: tuple[Literal["always"] | int, ...] = (1, "always", 3)
+TIMES_OF_A_CHAT: tuple[int, ...] = (1, 3)
+"""A chat that refuses all messages keeps its user from reading anything, whatever the agent does."""
 NO_FAULT, SECOND_MESSAGE = "no fault", "second message"
 """Cells of these names have no line in `faults`."""
 DRAWS = 12
@@ -138,7 +142,8 @@ def cells(links: Sequence[str], fits: Callable[[Cell], bool] = lambda cell: True
             continue  # which item of its conversation an agent can do without is not known
         for link, do in _by_link(cls, links).items():
             once = (cell for it in where if fits(cell := Cell(name, link, *it, 1)) and _legal(cell.line(do)))
-            found += [replace(cell, times=times) for cell in once for times in TIMES]
+            often = TIMES_OF_A_CHAT if issubclass(cls, ChatFault) else TIMES
+            found += [replace(cell, times=times) for cell in once for times in often]
     return found
 
 
@@ -248,7 +253,7 @@ def _legal(line: Mapping[str, Any]) -> bool:
 
 def _is_a_moment(cell: Cell) -> bool:
     """Whether a message can be sent at its place."""
-    if not cell.at:
+    if not cell.at or "chat" in cell.at:
         return False
     try:
         TurnConfig.model_validate({"user": "?", "during": cell.at, "model": []})

@@ -5,7 +5,7 @@ agent ── getUpdates, sendMessage, … ──▶ chat service     chat_status
 import math
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated, Final, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field
 
@@ -27,7 +27,8 @@ class ChatStatus(ChatFault):
     later one. `retry_after` becomes whole seconds, so a shortened one is rounded up.
     """
 
-    code: Annotated[int, Field(ge=400, le=599)]
+    undrawn: ClassVar[tuple[str, ...]] = ("retry_after",)
+    code: Annotated[int, Field(ge=400, le=599, examples=[429, 500, 502, 503, 504])]
     retry_after: Seconds | None = None
 
     @property

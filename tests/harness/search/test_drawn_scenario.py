@@ -36,7 +36,7 @@ from wedgehog.harness.search.scripts import HOSTED, SCRIPTS, ScriptKind, as_item
 from wedgehog.harness.search.shrink import SIMPLIFICATIONS
 
 WRITE = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-LINKS = ("llm", "agent", "channel", "tool:mcp")
+LINKS = ("llm", "agent", "channel", "chat", "tool:mcp")
 WHOLE = Capabilities(
     True,
     {"write": WRITE},
@@ -61,13 +61,22 @@ def smaller(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def test_every_fault_has_cells():
     """But none that nothing heals, or that needs hard-coded hosts, our token endpoint, a WebSocket or a second model.
 
-    Nor one of replies by a schema, of a chat, or of a database of the agent's own. A second message and no fault are
-    cells too.
+    Nor one of replies by a schema, or of a database of the agent's own. A second message and no fault are cells too.
     """
     undrawn = {"demands", "poison", "window", "dns_error", "dns_late", "bad_certificate"}
     undrawn |= {"token_expired", "token_late", "refresh_refused", "ws_close", "foreign_thoughts", "wrong_shape"}
-    undrawn |= {"database_locked", "chat_status"}
+    undrawn |= {"database_locked"}
     assert {cell.fault for cell in CELLS} == {*registered(), NO_FAULT, SECOND_MESSAGE} - undrawn
+
+
+def test_a_chat_refuses_a_message_once_or_three_times():
+    """One that refuses all keeps its user from reading anything, whatever the agent does."""
+    at_a_chat = [cell for cell in CELLS if "chat" in cell.at]
+    assert {(cell.fault, cell.link, cell.place) for cell in at_a_chat} == {("chat_status", "chat", "message sent")}
+    assert {cell.times for cell in at_a_chat} == {1, 3}
+    drawn = [drawn_line(SeededChoices(str(number)), at_a_chat[0])["do"] for number in range(40)]
+    assert {it["chat_status"]["code"] for it in drawn} == {429, 500, 502, 503, 504}
+    assert all([*it["chat_status"]] == ["code"] for it in drawn)
 
 
 def test_cells_that_do_not_fit_are_left_out_and_the_others_keep_their_order():
