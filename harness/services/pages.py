@@ -1,6 +1,7 @@
 """The page server behind the link `tool:web`: pages, redirects, delays, and pages that stall or never end."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Self
 
@@ -50,8 +51,10 @@ class PageServer:
     async def _drip(self, request: web.BaseRequest, page: PageConfig, every_s: float) -> web.StreamResponse:
         """Send the text, and then a byte each time, until the agent closes the connection."""
         response = web.StreamResponse(status=page.status, headers={"Content-Type": "text/plain; charset=utf-8"})
-        await response.prepare(request)
-        await response.write(padded(page.text, page.bytes).encode())
-        while True:
-            await self._clock.sleep(every_s)
-            await response.write(b".")
+        with contextlib.suppress(ConnectionResetError):
+            await response.prepare(request)
+            await response.write(padded(page.text, page.bytes).encode())
+            while True:
+                await self._clock.sleep(every_s)
+                await response.write(b".")
+        return response

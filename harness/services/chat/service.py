@@ -242,10 +242,11 @@ class ChatService:
             response.force_close()
         if self.gate is not None:
             await self.gate(operation, conn, written)
-        writer = await response.prepare(request)
-        await response.write_eof()
-        if writer is not None:
-            self._connections.wrote(request, writer.output_size)
+        with contextlib.suppress(ConnectionResetError):  # a fault, or the agent, has closed it
+            writer = await response.prepare(request)
+            await response.write_eof()
+            if writer is not None:
+                self._connections.wrote(request, writer.output_size)
         if self.closes or not request.keep_alive:
             # The agent must close: our FIN would pass bytes that a fault holds back, and look like the agent's.
             await asyncio.Event().wait()

@@ -295,3 +295,21 @@ async def test_a_connection_that_is_not_kept_is_closed_by_the_agent_and_then_tol
             break
         await asyncio.sleep(0.01)
     assert [tuple(conn) for conn in gone] == [mine]
+
+
+async def test_a_connection_that_is_closed_under_a_response_is_no_error_of_ours(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+):
+    """As where a fault takes the chat away: nothing of it is printed."""
+
+    async def closes(*_: Any) -> None:
+        assert rig.service._runner.server is not None
+        for handler in rig.service._runner.server.connections:
+            assert handler.transport is not None
+            handler.transport.close()
+
+    rig.service.gate = closes
+    with pytest.raises(aiohttp.ClientError):
+        await rig.call("getUpdates", timeout=0)
+    await asyncio.sleep(0)
+    assert caplog.records == []
