@@ -57,11 +57,15 @@ def test_the_overview_counts_the_rows_of_each_batch():
 
 
 def test_its_last_line_is_the_sum():
-    """And the first paragraph names it."""
+    """And the first paragraph and the README name it."""
     sums = [sum(column) for column in zip(*overview().values(), strict=True)]
     text = OVERVIEW.read_text()
     assert f"| **all** | {' | '.join(f'**{it:,}**' for it in sums)} |" in text
     assert f"These pages hold {sums[0]:,} public reports" in text
+    told = (
+        f"Of [{sums[0]:,} public reports](docs/reports-of-the-world.md) of broken agents, a stock run finds {sums[2]}, "
+    )
+    assert f"{told}and {sums[3]} more at level `strict`." in (DOCS.parent / "README.md").read_text()
 
 
 def test_no_report_has_two_rows():
