@@ -1,10 +1,8 @@
 """A run as lanes over one clock: who did what, from when to when. Pure: events in, spans and moments out."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
 from wedgehog.harness.record.events.files import FilesSeen
 from wedgehog.harness.record.events.run import AgentStarted
@@ -25,48 +23,12 @@ from wedgehog.harness.record.left_working import calls_after_it_left
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, fault_words, place
+from wedgehog.reports.lane import MOST_ROWS, Lane, LaneItem, moment, packed
 from wedgehog.reports.timeline import files_in_words
 from wedgehog.reports.tool_runs import tool_runs
 from wedgehog.reports.words import many, one_line, seconds
 
-MOST_ROWS = 5
-"""Spans of a lane that overlap lie in so many rows; what needs more shares the last one."""
-
 TONE_OF_OUTCOME = {"answered": "good", "silent": "bad", "hidden": "bad", "truncated": "bad", "surfaced": "warn"}
-
-
-@dataclass(frozen=True, slots=True)
-class LaneItem:
-    """A span, or a moment (`end_s` is None). `tone` is a CSS class; `events` are the ids that it stands for."""
-
-    start_s: float
-    end_s: float | None
-    tone: str
-    says: str
-    events: tuple[int, ...]
-    label: str = ""
-    """A few characters to write into the span, or the sign of the moment."""
-    row: int = 0
-    whole: bool = True
-    """False for a part of the span before it, which has the same row."""
-
-    @property
-    def until_s(self) -> float:
-        """The end; of a moment, itself."""
-        return self.start_s if self.end_s is None else self.end_s
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """One line of the timeline."""
-
-    name: str
-    items: tuple[LaneItem, ...]
-
-    @property
-    def rows(self) -> int:
-        """How many rows it needs."""
-        return 1 + max((item.row for item in self.items), default=0)
 
 
 def lanes(history: History, remarks: Sequence[str] = (), most_rows: int = MOST_ROWS) -> list[Lane]:
@@ -77,51 +39,16 @@ def lanes(history: History, remarks: Sequence[str] = (), most_rows: int = MOST_R
         ("model calls", _calls(history)),
         ("timers", _timers(history, remarks)),
         ("tools", _tools(history)),
-        ("tool host", (_moment(it, "tool", "•", f"{it.tool} was called") for it in history.of(ToolAsked))),
-        ("files", (_moment(it, "tool", "•", files_in_words(it)) for it in history.of(FilesSeen))),
-        ("pages", (_moment(it, "tool", "•", f"page {it.path}: {it.status}") for it in history.of(PageAsked))),
+        ("tool host", (moment(it, "tool", "•", f"{it.tool} was called") for it in history.of(ToolAsked))),
+        ("files", (moment(it, "tool", "•", files_in_words(it)) for it in history.of(FilesSeen))),
+        ("pages", (moment(it, "tool", "•", f"page {it.path}: {it.status}") for it in history.of(PageAsked))),
         ("database", map(_query, history.of(StoreAsked))),
         ("pipes", _pipes(history)),
         ("links", _backends(history)),
-        ("chat", (_moment(it, "tool", "•", f"chat: {it.what}") for it in history.of(ChatAsked))),
+        ("chat", (moment(it, "tool", "•", f"chat: {it.what}") for it in history.of(ChatAsked))),
         ("faults", _faults(history)),
     )
-    return [Lane(name, _packed(items, most_rows)) for name, them in found if (items := list(them))]
-
-
-def events_in(shown: Iterable[Lane]) -> frozenset[int]:
-    """The ids of all events that have a place in some lanes."""
-    return frozenset(event for lane in shown for item in lane.items for event in item.events)
-
-
-def span_of(shown: Iterable[Lane]) -> float:
-    """The last moment of some lanes, in seconds of the run; above 0."""
-    return max((item.until_s for lane in shown for item in lane.items), default=0.0) or 1e-3
-
-
-def _moment(event: Event, tone: str, sign: str, says: str) -> LaneItem:
-    return LaneItem(event.at_s, None, tone, says, (event.id,), sign)
-
-
-def _packed(items: Sequence[LaneItem], most_rows: int) -> tuple[LaneItem, ...]:
-    """The items in order, each in the first row that is free at its start."""
-    free_s: list[float] = []
-    placed: list[LaneItem] = []
-    row = 0
-    for item in items:
-        if item.whole and item.end_s is not None:
-            row = next((n for n, until in enumerate(free_s) if until <= item.start_s), len(free_s))
-            row = min(row, most_rows - 1)
-            free_s += [0.0] * (row + 1 - len(free_s))
-            free_s[row] = max(free_s[row], item.end_s)
-        at = row if not item.whole or item.end_s is not None else 0
-        placed.append(_in_row(item, at))
-    return tuple(placed)
-
-
-def _in_row(item: LaneItem, row: int) -> LaneItem:
-    parts = (item.start_s, item.end_s, item.tone, item.says, item.events, item.label)
-    return LaneItem(*parts, row=row, whole=item.whole)
+    return [Lane(name, packed(items, most_rows)) for name, them in found if (items := list(them))]
 
 
 # ---- the user and the agent
@@ -175,7 +102,7 @@ def _agent(history: History) -> Iterator[LaneItem]:
         starts = []
     for kill in history.of(AgentKilled):
         says = f"{kill.signal} to {kill.whom}: {many(len(kill.pids), 'process', 'processes')}"
-        yield _moment(kill, "fault", "✕", says)
+        yield moment(kill, "fault", "✕", says)
     thaws = list(history.of(Thawed))
     for ice in history.of(Frozen):
         thaw = next((it for it in thaws if it.id > ice.id), None)
@@ -183,7 +110,7 @@ def _agent(history: History) -> Iterator[LaneItem]:
         ids = (ice.id, thaw.id) if thaw else (ice.id,)
         yield LaneItem(ice.at_s, end_s, "fault", f"{ice.whom} stands still (SIGSTOP)", ids, whole=False)
     for hang in history.of(HangSeen):
-        yield _moment(hang, "stop", "?", f"looked at before it was stopped: {one_line(hang.says, 160)}")
+        yield moment(hang, "stop", "?", f"looked at before it was stopped: {one_line(hang.says, 160)}")
 
 
 # ---- calls
@@ -322,4 +249,4 @@ def _faults(history: History) -> Iterator[LaneItem]:
             if it.fault == armed.fault:
                 yield LaneItem(it.at_s, None, "fault", fault_words(it), (it.id,), "⚡", whole=False)
     for missed in history.of(FaultUnproven):
-        yield _moment(missed, "stop", "?", f"{missed.name}: nothing proves that it struck")
+        yield moment(missed, "stop", "?", f"{missed.name}: nothing proves that it struck")

@@ -16,7 +16,8 @@ from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.call_attributes import call_rows
 from wedgehog.reports.calls import VIOLATING, ending
-from wedgehog.reports.lanes import Lane, LaneItem, lanes, span_of
+from wedgehog.reports.lane import Lane, LaneItem, span_of
+from wedgehog.reports.lanes import lanes
 from wedgehog.reports.tool_runs import tool_runs
 
 INTERNAL, CLIENT = 1, 3

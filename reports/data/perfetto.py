@@ -16,7 +16,8 @@ from wedgehog.harness.record.verdict import Verdict
 from wedgehog.harness.record.views import Call
 from wedgehog.reports.call_attributes import call_rows
 from wedgehog.reports.calls import VIOLATING, violations
-from wedgehog.reports.lanes import Lane, LaneItem, lanes, phases
+from wedgehog.reports.lane import Lane, LaneItem
+from wedgehog.reports.lanes import lanes, phases
 
 VIOLATIONS = "violations"
 """The name of the last track."""

@@ -18,7 +18,8 @@ from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import cost_words, count_words, notes, pace
 from wedgehog.reports.database_use import database
 from wedgehog.reports.history_numbers import first_error
-from wedgehog.reports.lanes import Lane, events_in, lanes
+from wedgehog.reports.lane import Lane, events_in
+from wedgehog.reports.lanes import lanes
 from wedgehog.reports.markup import Markup, html_table, line, tag, text
 from wedgehog.reports.page.call_table import call_table
 from wedgehog.reports.page.changed_files import changed_files

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Sequence
 
-from wedgehog.reports.lanes import Lane, LaneItem, span_of
+from wedgehog.reports.lane import Lane, LaneItem, span_of
 from wedgehog.reports.markup import Markup, tag
 
 ROW, PAD, AXIS = 15, 5, 20

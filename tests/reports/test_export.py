@@ -24,7 +24,8 @@ from wedgehog.reports.call_attributes import call_rows
 from wedgehog.reports.data.export import chosen, traces_address, write_export
 from wedgehog.reports.data.otlp import resource_spans
 from wedgehog.reports.data.perfetto import VIOLATIONS, microseconds, trace_events
-from wedgehog.reports.lanes import MOST_ROWS, lanes
+from wedgehog.reports.lane import MOST_ROWS
+from wedgehog.reports.lanes import lanes
 
 from .conftest import DANGLING, Campaign, Telling, dangling, judgement, storm, storm_judgement
 

@@ -19,7 +19,8 @@ from wedgehog.harness.record.verdict import fail, inconclusive, passed
 from wedgehog.harness.run.fired_timers import timers_fired
 from wedgehog.reports import write_folder
 from wedgehog.reports.calls import marks, violations
-from wedgehog.reports.lanes import LaneItem, lanes, span_of
+from wedgehog.reports.lane import LaneItem, span_of
+from wedgehog.reports.lanes import lanes
 from wedgehog.reports.page.event_list import FIRST, LAST, listed
 from wedgehog.reports.page.run_section import EVIDENCE_LINKED
 from wedgehog.reports.page.timeline_svg import TICKS, timeline_figure
