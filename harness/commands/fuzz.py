@@ -23,10 +23,11 @@ from wedgehog.harness.run.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import compaction_probe
+from wedgehog.harness.search.found import Found
 from wedgehog.harness.search.in_one_process import RUN_SEED
 from wedgehog.harness.search.long_runs import BESIDE
 from wedgehog.harness.search.player import Player
-from wedgehog.harness.search.search import Found, Objective, Search
+from wedgehog.harness.search.search import Objective, Search
 from wedgehog.harness.search.sim_search import SimSearch, Simulated
 from wedgehog.harness.sim.errors import LIVE
 

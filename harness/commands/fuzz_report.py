@@ -8,7 +8,8 @@ from pathlib import Path
 
 from wedgehog.harness.faults.base import registered
 from wedgehog.harness.search.corpus import Corpus, Finding
-from wedgehog.harness.search.search import Found, Objective, Search
+from wedgehog.harness.search.found import Found
+from wedgehog.harness.search.search import Objective, Search
 
 UNCLEAR_SHOWN = 3
 NUMBERS = re.compile(r"\w*\d[\w.]*")

@@ -8,9 +8,8 @@ are shrunk beside that, those whose replay is quick first.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Literal, Protocol
+from typing import Literal
 
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.scenario.document import BadFileError
@@ -20,6 +19,7 @@ from wedgehog.harness.search.corpus import Corpus, Finding, read_scenario
 from wedgehog.harness.search.coverage import Coverage
 from wedgehog.harness.search.draw import Choices, SeededChoices
 from wedgehog.harness.search.drawn_scenario import MOST_FAULTS, Drawer
+from wedgehog.harness.search.found import Found, Watcher
 from wedgehog.harness.search.long_runs import BESIDE, LongRuns
 from wedgehog.harness.search.player import Played
 from wedgehog.harness.search.scripts import Drawn
@@ -28,38 +28,6 @@ from wedgehog.harness.search.simplify import Trials, measure, shows, shrink
 Objective = Literal["cost", "calls", "silence"]
 KEPT = 5
 """With an objective, how many of the greatest scenarios are varied."""
-
-
-class Watcher(Protocol):
-    """Shows how far a search is."""
-
-    def tries(self, what: str) -> None:
-        """A scenario is played now."""
-        ...
-
-    def found(self, finding: Finding) -> None:
-        """A new failure was seen, or one that an earlier search found is still there."""
-        ...
-
-    def gone(self, name: str) -> None:
-        """A scenario that an earlier search found passes now."""
-        ...
-
-
-@dataclass
-class Found:
-    """The results of a search."""
-
-    tried: int = 0
-    unclear: list[Played] = field(default_factory=list)
-    skipped: int = 0
-    unsteady: list[Played] = field(default_factory=list)
-    """Failures that a second try did not show."""
-    findings: list[Finding] = field(default_factory=list)
-    untried: list[Finding] = field(default_factory=list)
-    """Failures for whose second try the budget did not suffice."""
-    gone: list[str] = field(default_factory=list)
-    greatest: list[Played] = field(default_factory=list)
 
 
 class Search:

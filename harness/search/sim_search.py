@@ -18,10 +18,11 @@ from wedgehog.harness.search.cells import Cell
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.draw import SeededChoices
 from wedgehog.harness.search.drawn_scenario import Drawer
+from wedgehog.harness.search.found import Watcher
 from wedgehog.harness.search.in_one_process import CPU_LIMIT_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
-from wedgehog.harness.search.search import Objective, Search, Watcher
+from wedgehog.harness.search.search import Objective, Search
 from wedgehog.harness.search.search_job import SearchJob
 
 STUCK = f"in one scenario it computed for {CPU_LIMIT_S} s: it loops without waiting, or reads too slowly"

@@ -24,10 +24,11 @@ from wedgehog.harness.search.cells import Cell, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
 from wedgehog.harness.search.coverage import Coverage
 from wedgehog.harness.search.drawn_scenario import items
+from wedgehog.harness.search.found import Found
 from wedgehog.harness.search.long_runs import LONG_S
 from wedgehog.harness.search.player import Measures, Played
 from wedgehog.harness.search.scripts import Drawn
-from wedgehog.harness.search.search import Found, Objective, Search
+from wedgehog.harness.search.search import Objective, Search
 
 CAPABILITIES = Capabilities(shell=True, turns=2, links=("llm", "agent"))
 Fails = Callable[[Drawn], tuple[str, ...]]
