@@ -5,20 +5,14 @@ import contextlib
 import secrets
 import shlex
 import shutil
-import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from wedgehog.harness.agents.base import AgentError
-from wedgehog.harness.agents.missing import check_agents
 from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.users_browser import browser_of_users
-from wedgehog.harness.agents.warm_hosts import WarmHosts
 from wedgehog.harness.campaign.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.campaign.exit_code import FAILED, exit_code
 from wedgehog.harness.campaign.facts import facts, of_scenarios, wedgehog_version
@@ -27,30 +21,21 @@ from wedgehog.harness.campaign.options import FirstFailureError, OpenCampaign, O
 from wedgehog.harness.campaign.plan import Plan, Resumed, ResumeError, cells_of, key
 from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.campaign.stored import keep_control, keep_inputs, kept_control
+from wedgehog.harness.campaign.world import CampaignWorld
 from wedgehog.harness.network.base import Network
-from wedgehog.harness.network.choose import choose_network
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.record.store import BODIES, CampaignStore, RunStore
+from wedgehog.harness.record.store import CampaignStore, RunStore
 from wedgehog.harness.run.control import ControlFacts, control_scenario
-from wedgehog.harness.run.cpu_wait import CpuWatch, busy
-from wedgehog.harness.run.job import Job
+from wedgehog.harness.run.cpu_wait import busy
 from wedgehog.harness.run.judge import judge
 from wedgehog.harness.run.playable_part import FIRST_TURN_ONLY, as_far_as
 from wedgehog.harness.run.plugins import absolute, hashed, plugin_words
-from wedgehog.harness.run.runner import run
-from wedgehog.harness.run.sim_player import SimPlayer, in_virtual_time, open_sim_player, why_not_in_virtual_time
-from wedgehog.harness.run.skip_reasons import why_not_here, why_skipped
+from wedgehog.harness.run.sim_player import in_virtual_time
+from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.run.unplayed import unplayed
-from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.run_queue import processors
-from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
-from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.sim.network import SimNetwork
-
-if TYPE_CHECKING:
-    from wedgehog.harness.agents.browser import Browser
 
 
 class Campaign:
@@ -74,22 +59,16 @@ class Campaign:
         self.mark = f"wedgehog-{secrets.token_hex(4)}"
         self._resumed = resumed
         self.store = resumed.store if resumed else CampaignStore(options.out, WallClock().wall(), self.mark[-4:])
+        self._world = CampaignWorld(options, self.store, self.mark, say)
         self._finished = dict(resumed.finished) if resumed else {}
         self.judgements: list[Judgement] = list(self._finished.values())
         self._cells = list({entry.cell: entry for entry in entries}.values())
         self._of_file: dict[Path, list[Entry]] = {}
         for cell in self._cells:
             self._of_file.setdefault(cell.file.path, []).append(cell)
-        self._folder = ""
-        """The folder of the agents' folders; the watchdog process removes it if the harness is killed."""
-        self._cpu = CpuWatch(self.mark)
         self._told_busy = False
         self._programs: Mapping[str, str] = {}
         self._edited: set[str] = set()
-        self._simulates = options.world == "sim"
-        self._sim: SimPlayer | None = None
-        self._warm: WarmHosts | None = None
-        self._browser: Callable[[], Browser] | None = None
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
         self._free = asyncio.Semaphore(max(1, options.jobs) + options.beside)
 
@@ -119,7 +98,7 @@ class Campaign:
                 yield OpenCampaign(
                     lambda entry: self._entry(entry, network),
                     lambda agent: self._control(agent, network),
-                    self._sim,
+                    self._world.sim,
                 )
             finally:
                 await _end(list(self._controls.values()))
@@ -136,40 +115,14 @@ class Campaign:
 
     @contextlib.asynccontextmanager
     async def _open(self, agents: Sequence[AgentSpec]) -> AsyncIterator[Network]:
-        """The network, and a watchdog process over everything that is started meanwhile. Errors: see `check_agents`.
+        """The network, once campaign.json is written. Errors: see `check_agents`."""
+        async with self._world.opened(agents) as network, self._workers():
+            self._describe(network)
+            yield network
 
-        Without agents the caller chooses them later.
-        """
-        check_agents(agents)
-        if not self._cpu.counts:
-            self.say("this system does not tell how long a process waits for a processor: keep the machine quiet")
-        with (
-            self.store.held(),
-            TemporaryDirectory(prefix=f"{self.mark}-", ignore_cleanup_errors=True) as self._folder,
-            WatchdogProcess(self.mark, Path(self._folder)),
-        ):
-            try:
-                env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
-                log = self.store.folder / "toxiproxy.log"
-                async with self._cpu, self._network(agents, env, log) as network:
-                    self._describe(network)
-                    yield network
-            finally:
-                # None of our processes may outlive the watchdog process, however the campaign was stopped.
-                end_all(lambda: carrying(self.mark), threading.Event().wait)
-
-    @contextlib.asynccontextmanager
-    async def _network(self, agents: Sequence[AgentSpec], env: dict[str, str], log: Path) -> AsyncIterator[Network]:
-        """The campaign's network; in the simulated world each run opens its own, and this one only names it."""
-        if self._simulates:
-            worker_log, plugins = self.store.folder / "worker.log", self.options.plugins
-            async with open_sim_player(self.mark, worker_log, agents, plugins) as self._sim:
-                yield SimNetwork()
-        else:
-            choosing = choose_network(self.options.network, self.say, env=env, log=log)
-            users = browser_of_users(self.mark)
-            async with choosing as network, WarmHosts(self.mark) as self._warm, users as self._browser:
-                yield network
+    def _workers(self) -> contextlib.AbstractAsyncContextManager[object]:
+        """Open what plays the runs, if this process does not."""
+        return contextlib.nullcontext()
 
     async def _entry(self, entry: Entry, network: Network) -> Judgement:
         control = await asyncio.shield(self._control(entry.agent, network))
@@ -222,12 +175,12 @@ class Campaign:
         if not control.passed or skipped:
             judgement = unplayed(entry.scenario, agent, network.name, skipped=skipped, failed=control.says)
         else:
-            job = self._job(scenario, agent, control, network, seed=seed, name=str(len(self.judgements)))
+            job = self._world.job(scenario, agent, control, network, seed=seed, name=str(len(self.judgements)))
             job = replace(job, beside=entry.file.path.parent, until_certain=self.options.until_certain)
             began = time.perf_counter()
             if common is not None:
                 job = replace(job, scenario=common.scenario(scenario, job.time_scale), agent=common.agent(agent))
-            history, _ = await self._run(job, network, store)
+            history, _ = await self._world.play(job, network, store)
             took_s = time.perf_counter() - began
             # In a thread: a long history takes seconds, and other runs' time bounds would stretch by them.
             judgement = await asyncio.to_thread(judge, history, job.scenario, job.agent, control)
@@ -235,7 +188,7 @@ class Campaign:
                 judgement = common.beside(judgement, history, scenario, agent)
             if len(scenario.turns) < len(entry.scenario.turns):
                 judgement = replace(judgement, remarks=(*judgement.remarks, FIRST_TURN_ONLY))
-            judgement = in_virtual_time(judgement, history, took_s) if self._simulates else judgement
+            judgement = in_virtual_time(judgement, history, took_s) if self._world.simulates else judgement
         return replace(
             judgement,
             world=self.options.world,
@@ -256,47 +209,12 @@ class Campaign:
     def _skipped(self, entry: Entry, control: ControlFacts) -> str:
         """Why a run is not played; empty if it is."""
         scenario = as_far_as(entry.scenario, entry.agent, control)
-        why_not = self._why_not(entry.agent, scenario)
+        why_not = self._world.why_not(entry.agent, scenario)
         return why_not or (why_skipped(scenario, entry.agent, control) if control.passed else "")
 
     def _replay(self, folder: Path) -> str:
-        world = ["--world", "sim"] if self._simulates else []
+        world = ["--world", "sim"] if self._world.simulates else []
         return shlex.join(["wedgehog", "replay", str(folder), *world, *plugin_words(self.options.plugins)])
-
-    def _why_not(self, agent: AgentSpec, scenario: Scenario | None = None) -> str:
-        """Why the agent, or this scenario with it, cannot be played here, or in this world."""
-        return why_not_in_virtual_time(scenario, agent) if self._simulates else why_not_here(agent)
-
-    def _job(
-        self,
-        scenario: Scenario,
-        agent: AgentSpec,
-        control: ControlFacts | None,
-        network: Network,
-        *,
-        seed: int,
-        name: str,
-    ) -> Job:
-        """One run of this campaign; `name` is part of the mark of its processes."""
-        mark = f"{self.mark}/{name}-{secrets.token_hex(3)}"
-        return Job(
-            scenario,
-            agent,
-            control,
-            seed,
-            mark,
-            network.name,
-            scratch=Path(self._folder),
-            words="" if self._simulates else mark,
-            browser=self._browser,
-            warm=self._warm,
-        )
-
-    async def _run(self, job: Job, network: Network, store: RunStore) -> tuple[History, ControlFacts | None]:
-        """Play a run in the world of this campaign."""
-        if self._sim is None:
-            return await run(job, network, store, WallClock(), self._cpu)
-        return await self._sim.play(job, store.folder, self.store.folder / BODIES)
 
     def _control(self, agent: AgentSpec, network: Network) -> "asyncio.Task[ControlFacts]":
         key = (agent.path, agent.name)
@@ -305,7 +223,7 @@ class Campaign:
         return self._controls[key]
 
     async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
-        if why := self._why_not(agent):
+        if why := self._world.why_not(agent):
             return ControlFacts(False, why)
         place = "control", f"{agent.family}-{agent.name}"
         if known := kept_control(self.store.run_folder(*place)):
@@ -315,8 +233,8 @@ class Campaign:
             self.progress.begins(what)
             store = self.store.run(*place)
             try:
-                job = self._job(control_scenario(), agent, None, network, seed=self.options.seed, name="control")
-                history, facts = await self._run(job, network, store)
+                job = self._world.job(control_scenario(), agent, None, network, seed=self.options.seed, name="control")
+                history, facts = await self._world.play(job, network, store)
                 assert facts is not None  # noqa: S101  a control run always has facts
                 keep_control(store, facts)
             finally:

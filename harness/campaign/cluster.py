@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.campaign.campaign import Campaign
 from wedgehog.harness.campaign.cluster_worker import (
     RemoteResult,
@@ -67,14 +66,14 @@ class ClusterCampaign(Campaign):
         self._planned = {entry.cell: cells_of([entry], self._files)[0] for entry in self._cells}
 
     @contextlib.asynccontextmanager
-    async def _network(self, agents: Sequence[AgentSpec], env: dict[str, str], log: Path) -> AsyncIterator[Network]:
-        """The network of the control runs; beside it, the cluster."""
-        async with super()._network(agents, env, log) as network, _connected(self._address) as self._client:
+    async def _workers(self) -> AsyncIterator[None]:
+        """The cluster. The network of the control runs is open already."""
+        async with _connected(self._address) as self._client:
             runs = await _threads(self._client)
             self.say(f"cluster {self._client.scheduler.address}: {runs} runs at the same time")
             self._free = asyncio.Semaphore(runs)
             try:
-                yield network
+                yield
             finally:
                 with contextlib.suppress(Exception):
                     await asyncio.wait_for(self._client.run(close_worker_network, self.mark), CLOSE_S)

@@ -171,7 +171,7 @@ async def test_what_an_agent_lacks_ends_a_campaign_before_a_network_is_fetched_f
         raise AssertionError("a network was opened")
         yield
 
-    monkeypatch.setattr("wedgehog.harness.campaign.campaign.choose_network", choose)
+    monkeypatch.setattr("wedgehog.harness.campaign.world.choose_network", choose)
     gone = entry({"name": "gone", "command": ["no-such-program", "{message}"]})
     monkeypatch.setenv("PATH", "/usr/bin")
     campaign = Campaign((entry(), gone), Options(tmp_path / "runs", "toxiproxy"), Quiet(), lambda line: None)
