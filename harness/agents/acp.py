@@ -15,7 +15,8 @@ from typing import Any
 from acp import RequestError, schema
 
 from wedgehog.harness.agents.acp_process import AcpProcess
-from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.base import Outcome
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, NotReadyError, Said
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Owned, Tree

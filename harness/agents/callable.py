@@ -9,16 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wedgehog.harness.agents.base import (
-    AgentContext,
-    AgentError,
-    DeliveredSignal,
-    Outcome,
-    Session,
-    Stimulus,
-    Surroundings,
-)
+from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Outcome, Session, Stimulus
 from wedgehog.harness.agents.callable_python import python_of, started_in
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.forked import Forked

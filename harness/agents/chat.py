@@ -13,9 +13,11 @@ from dataclasses import replace
 
 import aiohttp
 
-from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.base import Outcome
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.drafts import may_go_on
-from wedgehog.harness.agents.http import POLL_S, HttpReply, HttpSession, HttpTurn
+from wedgehog.harness.agents.http import POLL_S, HttpSession, HttpTurn
+from wedgehog.harness.agents.http_request import HttpReply
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.network.ports import HOST, is_listening

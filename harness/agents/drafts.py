@@ -1,6 +1,6 @@
 """Whether an agent that does not say when it has finished may still add to what it has shown."""
 
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.context import AgentContext
 
 LONGEST_DRAFT_S = 30.0
 """After this time without new words, a request or command that began before them no longer keeps the turn open: the

@@ -1,33 +1,24 @@
 """An agent that is a service, started once per run or already running; one HTTP request is one turn."""
 
 import asyncio
-import codecs
 import math
 import signal
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import NAMESPACE_OID, uuid5
 
 import aiohttp
 
-from wedgehog.harness.agents.base import (
-    AgentContext,
-    AgentError,
-    DeliveredSignal,
-    Outcome,
-    Session,
-    Stimulus,
-    Surroundings,
-)
+from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Outcome, Session, Stimulus
+from wedgehog.harness.agents.context import AgentContext, Surroundings
+from wedgehog.harness.agents.http_request import NO_TIMEOUT, HttpReply, ask, described, why_not_ready
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
-from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.agents.told_usage import told_usage
 from wedgehog.harness.network.ports import free_port, is_listening
-from wedgehog.harness.sandbox.arrivals import Arrivals, seconds_since
+from wedgehog.harness.sandbox.arrivals import seconds_since
 from wedgehog.harness.sandbox.owned import Owned, Tree
 from wedgehog.harness.sandbox.started import Started
 
@@ -36,28 +27,10 @@ SHUTS_DOWN_S = 30.0
 """A service that was told to end and no longer accepts connections has this time to end, as in Kubernetes."""
 INHERITED_S = 1.0
 """A process that inherited a killed service's connection gets at least this long to answer on it."""
-POLL_TIMEOUT_S = 2.0
 ABORT_TIMEOUT_S = 10.0
 TOO_LATE_S = 1.0
 """A turn that ends within this time after a refused abort was ending already."""
 LAST_LINES = 20
-
-_NO_TIMEOUT = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
-"""The scenario sets the time limits, not the client library."""
-STREAMS = frozenset({"application/jsonl", "application/x-ndjson", "text/event-stream"})
-"""Content types of replies that begin before the answer is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class HttpReply:
-    """Status and body of a reply."""
-
-    status: int
-    text: str
-    whole_s: float | None = None
-    """When the last byte of its text came, but for blank ones, by the time of the event loop."""
-    streamed: bool = False
-    """Whether it is a stream of events or lines, whose status comes first."""
 
 
 @dataclass(slots=True)
@@ -125,7 +98,7 @@ class HttpSession(Session):
         if self._alone and self.leader is not None:
             self.leader.forget_output()
         self._ended = "by itself"
-        turn = self._turn = HttpTurn(asyncio.create_task(self._ask(self._request(kind), text, _NO_TIMEOUT)))
+        turn = self._turn = HttpTurn(asyncio.create_task(self._ask(self._request(kind), text, NO_TIMEOUT)))
         dead = asyncio.create_task(self._killed_under(turn))
         over: set[asyncio.Future[Any]] = {turn.asking, dead, turn.refused}
         try:
@@ -153,7 +126,7 @@ class HttpSession(Session):
     async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
         """One more request. Its reply is for the front end, and no part of the turn."""
         with suppress(aiohttp.ClientError, OSError):
-            await self._ask(self._http, text, _NO_TIMEOUT)
+            await self._ask(self._http, text, NO_TIMEOUT)
 
     async def apart(
         self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
@@ -225,7 +198,7 @@ class HttpSession(Session):
             reply = await self._ask(abort, "", aiohttp.ClientTimeout(total=ABORT_TIMEOUT_S))
             reason, refused = f"HTTP {reply.status}", reply.status >= 400
         except (aiohttp.ClientError, OSError, TimeoutError) as bad:
-            reason, refused = _described(bad), isinstance(bad, aiohttp.ClientConnectorError)
+            reason, refused = described(bad), isinstance(bad, aiohttp.ClientConnectorError)
         with self._place.log.open("a", encoding="utf-8") as log:
             log.write(f"[abort: {reason}]\n")
         if not refused or turn.signalled.is_set():
@@ -244,33 +217,15 @@ class HttpSession(Session):
         return self._turn is not None and not self._turn.asking.done()
 
     async def _not_ready(self) -> str:
-        """What is missing, empty if nothing is: not every service has a health page, or knows GET (501)."""
-        patience, url = aiohttp.ClientTimeout(total=POLL_TIMEOUT_S), self._url(self._http.ready)
-        try:
-            async with aiohttp.ClientSession(timeout=patience) as client, client.get(url) as reply:
-                is_up = reply.status < 500 or reply.status == 501
-                return "" if is_up else f" (GET {self._http.ready} answered {reply.status})"
-        except (aiohttp.ClientError, OSError, TimeoutError):
-            return " (no answer)"
+        """What is missing; empty if it is ready."""
+        return await why_not_ready(self._base, self._around.fill(self._http.ready))
 
     def _request(self, kind: Stimulus) -> HttpCall | Http:
         return self._http.wake_up or self._http if kind == "wake_up" else self._http
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
-        """Send one request on its own connection. The HTTP client never repeats a POST."""
-        values = {**self._around.values, "message": text, "message_id": _id_of(text)}
-        method = request.method if isinstance(request, HttpCall) else "POST"
-        body, headers = expand_all(request.body, values), expand_all(request.headers, values)
-        given: dict[str, Any] = {} if body is None else {"json": body}
-        async with (
-            aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=patience) as client,
-            client.request(method, self._url(request.url), headers=headers, **given) as reply,
-        ):
-            body = Arrivals()
-            async for piece in reply.content.iter_any():
-                body.add(piece)
-            text = body.data.decode(_encoding(reply), "replace")
-            return HttpReply(reply.status, text, body.words_s, reply.content_type in STREAMS)
+        values = {**self._around.values, "message": text}
+        return await ask(self._url(request.url), request, values, patience)
 
     def _url(self, path: str) -> str:
         return self._base + self._around.fill(path)
@@ -323,8 +278,8 @@ class HttpSession(Session):
         if self._owned is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._owned.ended(), 0.5)
-                return f"{_described(broken)}: {await self._last_words()}"
-        return _described(broken)
+                return f"{described(broken)}: {await self._last_words()}"
+        return described(broken)
 
     async def _last_words(self) -> str:
         assert self._owned is not None  # noqa: S101  callers check
@@ -340,23 +295,7 @@ class HttpSession(Session):
         return self._owned.output() if self._owned is not None else ("", "")
 
 
-def _id_of(text: str) -> str:
-    """The id of a message: no two messages of a run have the same words."""
-    return str(uuid5(NAMESPACE_OID, text))
-
-
 async def _close(asking: asyncio.Task[Any]) -> None:
     """Cancel a request, which closes its connection."""
     asking.cancel()
     await asyncio.wait({asking})
-
-
-def _encoding(reply: aiohttp.ClientResponse) -> str:
-    """What its head says, if Python knows that; else UTF-8."""
-    with suppress(LookupError):
-        return codecs.lookup(reply.charset or "utf-8").name
-    return "utf-8"
-
-
-def _described(bad: BaseException) -> str:
-    return f"{type(bad).__name__}: {bad}" if str(bad) else type(bad).__name__

@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from wedgehog.harness.agents.base import AgentContext, Surroundings
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, Said
 from wedgehog.harness.agents.sources import OutputSource, has, value_in
 from wedgehog.harness.agents.spec import AgentSpec

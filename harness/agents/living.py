@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
+from wedgehog.harness.agents.base import Outcome, Session, Stimulus
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.told_usage import told_usage
 from wedgehog.harness.record.events.turn import Permission

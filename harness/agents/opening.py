@@ -5,7 +5,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from typing import cast
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, Session
+from wedgehog.harness.agents.base import AgentError, Session
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Tree
 

@@ -7,9 +7,11 @@ from dataclasses import replace
 import aiohttp
 from playwright.async_api import Error as BrowserError
 
-from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.base import Outcome
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.drafts import may_go_on
-from wedgehog.harness.agents.http import ABORT_TIMEOUT_S, HttpReply, HttpSession, HttpTurn
+from wedgehog.harness.agents.http import ABORT_TIMEOUT_S, HttpSession, HttpTurn
+from wedgehog.harness.agents.http_request import HttpReply
 from wedgehog.harness.agents.page_view import PageTurn, PageView, Seen, news
 from wedgehog.harness.agents.page_window import POLL_S, NoWayError, PageConversation, PageWindow, reached
 from wedgehog.harness.agents.spec import AgentSpec

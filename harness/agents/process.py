@@ -5,7 +5,8 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
+from wedgehog.harness.agents.base import Outcome, Session, Stimulus
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.told_usage import told_usage

@@ -9,7 +9,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from wedgehog.harness.agents.base import FIRST_FOLDER, AgentContext, Session
+from wedgehog.harness.agents.base import Session
+from wedgehog.harness.agents.context import FIRST_FOLDER, AgentContext
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names

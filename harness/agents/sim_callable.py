@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, cast
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session, Stimulus, Surroundings
+from wedgehog.harness.agents.base import AgentError, Outcome, Session, Stimulus
 from wedgehog.harness.agents.callable_host import STACK_BELOW, load, taken, text_of
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.sim_host import CALL, SimHost
 from wedgehog.harness.agents.sim_process import SimTree
 from wedgehog.harness.agents.sources import OutputSource

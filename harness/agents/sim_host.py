@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import cast
 from unittest import mock
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, Surroundings
+from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.arrivals import Arrivals
 from wedgehog.harness.sim.errors import SimUnsupportedError

@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus, Surroundings
+from wedgehog.harness.agents.base import Outcome, Session, Stimulus
 from wedgehog.harness.agents.callable_host import load
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.http import HttpSession
 from wedgehog.harness.agents.process import CommandSession
 from wedgehog.harness.agents.sim_host import PROGRAM_TASK, SimHost

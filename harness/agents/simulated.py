@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from wedgehog.harness.agents.base import AgentContext, Session
+from wedgehog.harness.agents.base import Session
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sim.errors import LIVE
 

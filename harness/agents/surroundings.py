@@ -8,7 +8,8 @@ from pathlib import Path
 
 from wedgehog.fake_llm.reply import OAUTH_PATH
 from wedgehog.harness.agents.backend_links import BackendError, link_env, template_of
-from wedgehog.harness.agents.base import AgentContext, AgentError, Surroundings
+from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.runtime_install import bin_of, path_of
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.spec_checks import listens

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pyte
 
-from wedgehog.harness.agents.base import AgentContext, Outcome, Surroundings
+from wedgehog.harness.agents.base import Outcome
+from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, Said
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.error_words import masked

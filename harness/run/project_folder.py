@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.record.events.files import FileSeen, FilesSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.model import Scenario

@@ -11,7 +11,8 @@ from pathlib import Path
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.agents.backend_links import passwords
-from wedgehog.harness.agents.base import AgentContext, AgentError, Session, no_wait
+from wedgehog.harness.agents.base import AgentError, Session
+from wedgehog.harness.agents.context import AgentContext, no_wait
 from wedgehog.harness.agents.sessions import contexts, open_sessions, session_folders
 from wedgehog.harness.agents.sim_host import agent_waits
 from wedgehog.harness.agents.spec import folder_of

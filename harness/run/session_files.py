@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import files_like, plant, session_files, session_patterns
 from wedgehog.harness.inject.targets import SessionFileTargets

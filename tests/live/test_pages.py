@@ -17,8 +17,9 @@ pytest.importorskip("playwright")
 from playwright.async_api import async_playwright
 
 from tests.live.together import JOBS
-from wedgehog.harness.agents.base import AgentContext, AgentError, Session, Work
+from wedgehog.harness.agents.base import AgentError, Session
 from wedgehog.harness.agents.browser import find_browser
+from wedgehog.harness.agents.context import AgentContext, Work
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.agents.users_browser import browser_of_users

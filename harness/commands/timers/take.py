@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wedgehog.harness.agents.base import AgentContext, AgentError, Outcome, Session
+from wedgehog.harness.agents.base import AgentError, Outcome, Session
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import AgentSpec, renamed
 from wedgehog.harness.agents.spec_keys import Limits, Timeout

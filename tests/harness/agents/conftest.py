@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 import yaml
 
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec, load_spec
 from wedgehog.harness.record.clock import WallClock
 

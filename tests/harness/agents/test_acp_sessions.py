@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.sessions import contexts, open_sessions
 
 AGENT = """

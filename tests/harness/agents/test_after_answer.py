@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from wedgehog.harness.agents import tui
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.lines import LinesSession
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import AgentSpec

@@ -16,8 +16,9 @@ import yaml
 from typer.testing import CliRunner
 
 from wedgehog.harness.agents import callable_host, python_probe
-from wedgehog.harness.agents.base import AgentContext, AgentError
+from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.callable_python import PythonError, check_pythons, python_of
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.missing import what_is_missing
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.simulated import why_not_simulated

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents import drafts
-from wedgehog.harness.agents.base import NO_WORK, AgentError, DeliveredSignal
+from wedgehog.harness.agents.base import AgentError, DeliveredSignal
+from wedgehog.harness.agents.context import NO_WORK
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.services.chat.service import ChatService

@@ -9,7 +9,7 @@ import pytest
 
 from wedgehog.harness.agents import known_runtimes as installing
 from wedgehog.harness.agents import runtime_install as places
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.known_runtimes import (
     InstallError,
     UnknownRuntimeError,

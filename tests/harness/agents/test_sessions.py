@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.base import AgentContext, DeliveredSignal
+from wedgehog.harness.agents.base import DeliveredSignal
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.sessions import contexts, one_session_reason, open_sessions, session_folders
 
 PRINTS = """

@@ -11,7 +11,8 @@ from textwrap import dedent
 import psutil
 import pytest
 
-from wedgehog.harness.agents.base import AgentContext, Outcome
+from wedgehog.harness.agents.base import Outcome
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.first_imports import first_imports
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.agents.spec import AgentSpec

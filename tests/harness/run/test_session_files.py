@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wedgehog.harness.agents.base import AgentContext
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.run import Note
 from wedgehog.harness.record.events.turn import SessionSaved, StimulusGiven

@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 
 from tests.parity.worlds.clients import TOOL, Client, Seen, Talk
-from wedgehog.harness.agents.base import AgentContext, Outcome, Session, Stimulus
+from wedgehog.harness.agents.base import Outcome, Session, Stimulus
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.surroundings import prepare
 from wedgehog.harness.network.base import Network
