@@ -13,7 +13,7 @@ from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.base import AgentError, Session
 from wedgehog.harness.agents.context import AgentContext, no_wait
-from wedgehog.harness.agents.sessions import contexts, open_sessions, session_folders
+from wedgehog.harness.agents.sessions import contexts, open_sessions
 from wedgehog.harness.agents.sim_host import agent_waits
 from wedgehog.harness.agents.spec import folder_of
 from wedgehog.harness.faults.reply_fault import leave_the_words
@@ -22,11 +22,12 @@ from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.inject.targets import Targets
 from wedgehog.harness.network.base import Network, NetworkError
 from wedgehog.harness.record.clock import Clock
-from wedgehog.harness.record.events.run import AskerSeen, BadCertificateShown, HostRefused, LagSeen, Trouble
+from wedgehog.harness.record.events.run import AskerSeen, LagSeen, Trouble
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.agent_processes import AgentProcesses
+from wedgehog.harness.run.agent_sandbox import AgentSandbox
 from wedgehog.harness.run.at_work import AtWork
 from wedgehog.harness.run.connection_watch import ConnectionWatch
 from wedgehog.harness.run.control import ControlFacts, read_control
@@ -52,8 +53,7 @@ from wedgehog.harness.run.turn import (
     TurnPlayer,
 )
 from wedgehog.harness.run.turns import Turns, control_facts
-from wedgehog.harness.sandbox.database_locks import DatabaseLocks
-from wedgehog.harness.sandbox.disk import NoDiskError, SmallDisk
+from wedgehog.harness.sandbox.disk import NoDiskError
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
 from wedgehog.harness.sandbox.process_info import peers_of
@@ -126,6 +126,7 @@ class _Run:
         self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
         tokens = RunTokens(f"{job.seed} {scenario.name} {job.agent.name} {job.words}")
         self.messages = RunMessages(scenario, tokens, scale, job.recovery_calls)
+        self.sandbox = AgentSandbox(job, links, history, folder)
         self.turns = self.messages.replies()
         self.positions = positions_of(job, tokens.salt)
         self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
@@ -188,7 +189,7 @@ class _Run:
             grace_s=max(KILL_GRACE_LEAST_S, KILL_GRACE_S / self.job.time_scale),
             server=lambda: self.services,
             hosts=lambda: self.place.hosts,
-            databases=self._databases,
+            databases=lambda: self.sandbox.databases(self.place, list(self.places.values())),
         )
 
     async def play(self) -> ControlFacts | None:
@@ -231,28 +232,6 @@ class _Run:
             gateway=any(it.fault.unofficial and not leave_the_words([it.fault.name]) for it in planned),
         )
 
-    def _small_disk(self) -> SmallDisk | None:
-        """The disk that a fault fills, if there is such a fault."""
-        if "disk" not in self.job.scenario.needs:
-            return None
-        home = self.folder.absolute()
-        folders = session_folders(self.job.agent, self.job.scenario.sessions)
-        theirs = sorted({f"cwd/{name.split('/')[0]}" for name in self.job.scenario.files_named if "/" in name})
-        return SmallDisk(self.folder, [home / name for name in ("home", *folders, *theirs)])
-
-    def _private_hosts(self) -> PrivateHosts | None:
-        """The agent's own network, if its spec names hard-coded hosts."""
-        if not self.job.agent.hosts:
-            return None
-        return PrivateHosts(
-            self.job.agent.hosts,
-            self.links.addresses(),
-            self.folder,
-            self._host_refused,
-            self._bad_certificate,
-            ask_for_names="hosts" in self.job.scenario.needs,
-        )
-
     def _agent_context(self) -> AgentContext:
         links = self.links
         return AgentContext(
@@ -268,8 +247,8 @@ class _Run:
             tool_command=self.services.tool_command,
             store_url=links.url(STORE, scheme="tcp"),
             web_url=links.url(WEB),
-            disk=self._small_disk(),
-            hosts=self._private_hosts(),
+            disk=self.sandbox.small_disk(),
+            hosts=self.sandbox.private_hosts(),
             chat=self.services.chat,
             chat_url=links.url(CHAT),
             backends={name: place_of(links[BACKEND + name].address) for name in self.job.agent.links},
@@ -284,12 +263,6 @@ class _Run:
             waited_s=self.cpu.waited_s if self.cpu is not None else no_wait,
             work=AtWork(self.history, self.injector, self.beacons.look, self.recorder.sent),
         )
-
-    def _databases(self) -> DatabaseLocks:
-        """The databases in the folders of the agent and of its sessions."""
-        place, sessions = self.place, self.places.values()
-        folders = [place.home, place.cwd, place.session_dir, *(it.session_dir for it in sessions)]
-        return DatabaseLocks([place.outside(it) for it in dict.fromkeys(folders)], f"{self.job.mark}/locks")
 
     @contextlib.asynccontextmanager
     async def _agent(self) -> AsyncIterator[Session]:
@@ -362,12 +335,6 @@ class _Run:
         self.beacons.look()
         if pids := tuple(it.pid for it in self.processes.askers()):
             self.history.add(AskerSeen(pids=pids))
-
-    def _bad_certificate(self, host: str, kind: str, *, accepted: bool) -> None:
-        self.history.add_unless_sealed(BadCertificateShown(host=host, flaw=kind, accepted=accepted))
-
-    def _host_refused(self, host: str, why: str) -> None:
-        self.history.add_unless_sealed(HostRefused(host=host, why=why))
 
 
 @contextlib.asynccontextmanager
