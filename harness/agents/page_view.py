@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from playwright.async_api import Dialog, Page
 from playwright.async_api import Error as BrowserError
 from playwright.async_api import TimeoutError as NoneCameError
 
+from wedgehog.harness.agents.page_script import TEXTS
 from wedgehog.harness.agents.page_spec import PageAgent
 from wedgehog.harness.record.error_words import matching, plain
 
@@ -119,16 +120,16 @@ class PageView:
 
     async def _read(self) -> Seen:
         keys = self._keys
-        text, answers, errors, busy, stop = await asyncio.gather(
-            self._page.locator("body").inner_text(),
-            self._texts(keys.answer),
-            self._texts(keys.error or ALERT),
-            self._texts(keys.busy),
-            self._texts(keys.stop),
-        )
+        selectors = (keys.answer, keys.error or ALERT, keys.busy, keys.stop)
+        found = await self._page.evaluate(TEXTS, list(selectors)) or await self._found_by_playwright(selectors)
+        text, answers, errors, busy, stop = found
         works = busy if keys.busy is not None else stop
         signs = frozenset(line for shown in (*busy, *stop) for line in _lines(shown))
         return Seen(_lines(text), answers, [*errors, *self._dialogs], bool(works), signs)
+
+    async def _found_by_playwright(self, selectors: Iterable[str | None]) -> list[Any]:
+        """The text of the page, then the texts of each selector, where the script cannot tell."""
+        return await asyncio.gather(self._page.locator("body").inner_text(), *map(self._texts, selectors))
 
     async def takes_messages(self) -> bool:
         """Whether a message can be typed."""
@@ -192,7 +193,10 @@ class PageView:
         await self._page.close()
 
     async def _texts(self, selector: str | None) -> list[str]:
-        return [] if selector is None else await self._page.locator(_visible(selector)).all_inner_texts()
+        if selector is None:
+            return []
+        found = await self._page.locator(_visible(selector)).all_inner_texts()
+        return [text or "" for text in found]  # (a drawing, SVG, has no text)
 
     async def _dismiss(self, dialog: Dialog) -> None:
         self._dialogs.append(dialog.message)
