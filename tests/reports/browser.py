@@ -1,6 +1,5 @@
 """A headless Chromium for tests of the page; it may reach no network."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,16 +11,6 @@ from wedgehog.harness.agents.browser import find_browser
 
 FLAGS = ("--disable-dev-shm-usage", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND")
 PATIENCE_MS = 240_000
-
-
-def program() -> str | None:
-    """The browser that is installed, if any."""
-
-    async def found() -> str | None:
-        async with async_playwright() as driver:
-            return find_browser(Path(driver.chromium.executable_path))
-
-    return asyncio.run(found())
 
 
 class Tab:
@@ -45,8 +34,7 @@ class Tab:
 
     async def show(self, path: Path, width: int, *, dark: bool = False, height: int = 900) -> None:
         """Open a file at a width, light or dark."""
-        if self._page is not None:
-            await self._page.context.close()
+        await self.close()
         window = await self._browser.new_context(
             viewport={"width": width, "height": height},
             color_scheme="dark" if dark else "light",
@@ -58,6 +46,12 @@ class Tab:
         self._page.on("console", lambda message: self.loud.append(message.text))
         self._page.on("pageerror", lambda wrong: self.loud.append(str(wrong)))
         await self._page.goto(path.as_uri())
+
+    async def close(self) -> None:
+        """Close what is open."""
+        page, self._page = self._page, None
+        if page is not None:
+            await page.context.close()
 
     async def print_out(self) -> None:
         """Show it as it is printed."""
@@ -73,12 +67,12 @@ class Tab:
 
 
 @asynccontextmanager
-async def browser() -> AsyncIterator[Tab]:
-    """A browser with one tab; it ends with the block."""
+async def browser() -> AsyncIterator[Browser]:
+    """It ends with the block."""
     async with async_playwright() as driver:
         found = find_browser(Path(driver.chromium.executable_path))
         started = await driver.chromium.launch(executable_path=found, args=FLAGS, timeout=PATIENCE_MS)
         try:
-            yield Tab(started)
+            yield started
         finally:
             await started.close()
