@@ -33,6 +33,7 @@ from wedgehog.harness.record.shown_words import (
     shows_cut,
     shows_only_its_beginning,
 )
+from wedgehog.harness.record.turn_words import filter_word, leaving_word, status_in
 from wedgehog.harness.record.views import Turn
 
 OutcomeKind = Literal[
@@ -50,16 +51,8 @@ OutcomeKind = Literal[
 OF_A_STOP = re.compile(r"interrupt|cancel|abort|signal|exit|killed", re.IGNORECASE)
 """Words of an agent that the harness stops."""
 
-OF_LEAVING = re.compile(r"stop|cancel|interrupt|abort", re.IGNORECASE)
-"""Words of a page that ends a turn when its user begins another conversation."""
 LATE_ERROR = "its error came after the deadline"
 _WORDS_SAY = "the words say"
-_OF_A_FILTER = re.compile(
-    r"filter|block|refus|reject|declin|denied|polic|safety|moderat|flagged|violat|prohibit"
-    r"|stopped|cut (off|short)|partial|not complete|unfinished",
-    re.IGNORECASE,
-)
-"""Words with which an agent says that a filter has cut a reply; an error only where that has happened."""
 TO_ITS_USER = "channel"
 """The link between a page and its service."""
 _SAID_INSTEAD = "in the place of an answer it said only"
@@ -161,7 +154,7 @@ def _too_late(turn: Turn, history: History) -> TurnOutcome | None:
 def told_of(turn: Turn) -> int | None:
     """The status of a refusal that the output names, as an agent does that logs its retries; else None."""
     end = turn.end
-    return None if end is None else _status_in(f"{end.stdout}\n{end.stderr}\n{end.answer}\n{end.error}", turn)
+    return None if end is None else status_in(f"{end.stdout}\n{end.stderr}\n{end.answer}\n{end.error}", turn)
 
 
 def told_words(turn: Turn, history: History) -> str:
@@ -208,8 +201,8 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
     if history.run.error_at_path and end.error.strip():
         return TurnOutcome("surfaced", f"error: {short(end.error)}")
     said = _error_place(turn, history)
-    pattern = matching(said, history.run.error_patterns) or _status_in(said, turn)
-    pattern = pattern or _of_a_filter(said, turn) or _of_leaving(said, turn)
+    pattern = matching(said, history.run.error_patterns) or status_in(said, turn)
+    pattern = pattern or filter_word(said, turn) or leaving_word(said, turn)
     if pattern:
         script_blind = end.exit_code == 0 or end.status == 200
         remark = "a script cannot see this error: the exit code is 0" if end.exit_code == 0 else ""
@@ -217,23 +210,10 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
     return None
 
 
-def _of_a_filter(said: str, turn: Turn) -> str:
-    """A word of these that a filter has cut a reply of this turn, or an empty text."""
-    cut = any(call.ended is not None and call.ended.stop == "filter" for call in turn.main_calls)
-    found = _OF_A_FILTER.search(said) if cut else None
-    return found.group() if found else ""
-
-
-def _of_leaving(said: str, turn: Turn) -> str:
-    """A word of these that the turn was stopped when its user left for another conversation, or an empty text."""
-    found = OF_LEAVING.search(said) if turn.end is not None and turn.end.was_away else None
-    return found.group() if found else ""
-
-
 def surfaced_by_number(turn: Turn, history: History) -> bool:
     """Whether nothing but the status of a refusal, in its words, shows that the turn ended in an error."""
     shown = outcome_of(turn, history)
-    return shown.kind == "surfaced" and shown.how == f"{_WORDS_SAY} {_status_in(_error_place(turn, history), turn)}"
+    return shown.kind == "surfaced" and shown.how == f"{_WORDS_SAY} {status_in(_error_place(turn, history), turn)}"
 
 
 def _error_place(turn: Turn, history: History) -> str:
@@ -317,10 +297,3 @@ def unusual(text: str, history: History) -> str:
     """The lines that the control run does not contain."""
     usual = history.run.usual
     return "\n".join(line for line in uncoloured(text).splitlines() if masked(line) not in usual)
-
-
-def _status_in(text: str, turn: Turn) -> int | None:
-    said = uncoloured(text)
-    calls = (call for call in turn.calls if call.main or call.arrived.side)
-    statuses = dict.fromkeys(call.refused.status for call in calls if call.refused)
-    return next((status for status in statuses if re.search(rf"\b{status}\b", said)), None)

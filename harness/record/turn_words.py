@@ -1,0 +1,36 @@
+"""Words that are an error only because of what happened in the turn: a status, a filter, a user who has left."""
+
+import re
+
+from wedgehog.harness.record.error_words import uncoloured
+from wedgehog.harness.record.views import Turn
+
+_OF_A_FILTER = re.compile(
+    r"filter|block|refus|reject|declin|denied|polic|safety|moderat|flagged|violat|prohibit"
+    r"|stopped|cut (off|short)|partial|not complete|unfinished",
+    re.IGNORECASE,
+)
+"""Words with which an agent says that a filter has cut a reply; an error only where that has happened."""
+_OF_LEAVING = re.compile(r"stop|cancel|interrupt|abort", re.IGNORECASE)
+"""Words of a page that ends a turn when its user begins another conversation."""
+
+
+def filter_word(said: str, turn: Turn) -> str:
+    """The word by which an agent tells that a filter has cut a reply of this turn; empty if there is none."""
+    cut = any(call.ended is not None and call.ended.stop == "filter" for call in turn.main_calls)
+    found = _OF_A_FILTER.search(said) if cut else None
+    return found.group() if found else ""
+
+
+def leaving_word(said: str, turn: Turn) -> str:
+    """The word by which it tells that the turn ended because its user went to another conversation; empty: none."""
+    found = _OF_LEAVING.search(said) if turn.end is not None and turn.end.was_away else None
+    return found.group() if found else ""
+
+
+def status_in(text: str, turn: Turn) -> int | None:
+    """The status of a refusal of this turn, if a text names one."""
+    said = uncoloured(text)
+    calls = (call for call in turn.calls if call.main or call.arrived.side)
+    statuses = dict.fromkeys(call.refused.status for call in calls if call.refused)
+    return next((status for status in statuses if re.search(rf"\b{status}\b", said)), None)
