@@ -10,9 +10,7 @@ from wedgehog.harness.record.events.run import HostRefused, Note, Trouble
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.ledger import ledger_of
 from wedgehog.harness.record.store import BODIES, StoredRun
-from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import WORST_FIRST, Verdict
-from wedgehog.harness.record.views import Turn
 from wedgehog.reports.calls import VIOLATING, fault_words, marks
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import cost_words, count_words, notes, pace
@@ -31,26 +29,18 @@ from wedgehog.reports.page.refused_request import refused_request
 from wedgehog.reports.page.related_runs import RelatedRuns
 from wedgehog.reports.page.run_files import files
 from wedgehog.reports.page.timeline_svg import event_id, timeline_figure
+from wedgehog.reports.page.turn_table import turn_table
 from wedgehog.reports.page.unjudged_turns import with_reason
 from wedgehog.reports.page.what_ran import what_ran
 from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
-from wedgehog.reports.words import brief, count, many, money, one_line, seconds
+from wedgehog.reports.words import brief, many, money, seconds
 
 EVIDENCE_SHOWN = 4
 EVIDENCE_LINKED = 500
 """So many pieces of evidence of a verdict have a link; all but the first few are folded."""
 
-TEXT_SHOWN = 4_000
-"""So many characters of an answer or an error are in the page."""
-
 _INVARIANT = (("invariant", "keep"), ("verdict", "keep"), ("why", "says"), ("evidence", "says"))
-_TURN = (("turn", "keep"), ("message", "says"), ("outcome", "keep"), ("seen by", "says"), ("took", "n"))
-
-TOOK = (
-    "The time of a turn counts from its first request. Without a request it counts from the time at which this agent's "
-    "first request usually comes."
-)
 
 
 def anchor(number: int) -> str:
@@ -219,30 +209,16 @@ class _PlayedRun:
         return listed(self.history, self.violating, self.linked)
 
     def _turns(self) -> Markup | None:
-        turns = self.history.turns
-        if not turns:
-            return None
-        lines = [line(_TURN, self._turn(turn)) for turn in turns]
-        note = tag("p", TOOK, class_="soft")
-        return _titled("Turns", html_table(_TURN, lines), note, [self._what_was_seen(turn) for turn in turns])
+        """Each turn, and what its user saw: the words, and the page if the run did not pass."""
+        turns, good = self.history.turns, self.run.judgement.verdict == "pass"
+        pages = {turn.number: picture(self.run.folder, turn) for turn in turns if not good}
+        return _titled("Turns", *turn_table(self.history, pages)) if turns else None
 
     def _project(self) -> Markup | None:
         """What became of the project's files; in a run that passed it is as expected."""
         good = self.run.judgement.verdict == "pass"
         shown = [] if good else list(changed_files(self.history))
         return _titled("Files of the project", shown) if shown else None
-
-    def _what_was_seen(self, turn: Turn) -> Markup | None:
-        """The words, and the page if the run did not pass."""
-        good = self.run.judgement.verdict == "pass"
-        return _what_was_seen(turn, None if good else picture(self.run.folder, turn))
-
-    def _turn(self, turn: Turn) -> tuple[object, ...]:
-        came, stimulus = outcome_of(turn, self.history), turn.stimulus
-        message = f"{stimulus.stimulus.replace('_', ' ')}: {one_line(stimulus.text, 160)}" if stimulus else ""
-        message = f"session {turn.session}, {message}" if len(self.history.sessions) > 1 else message
-        how = came.how + (f". {came.remark}" if came.remark else "")
-        return ("recovery" if turn.recovery else turn.number, message, came.kind, how, seconds(turn.duration_s))
 
     def _faults(self) -> Markup | None:
         armed = {event.fault: event for event in self.history.of(FaultArmed)}
@@ -287,29 +263,6 @@ def _why_and_fix(verdict: Verdict) -> object:
 
 def _at(event: Event) -> str:
     return f"at {seconds(event.at_s)}"
-
-
-def _what_was_seen(turn: Turn, page: Markup | None) -> Markup | None:
-    end = turn.end
-    if end is None:
-        return None
-    exit_ = [
-        f"exit code {end.exit_code}" if end.exit_code is not None else "",
-        f"HTTP {end.status}" if end.status is not None else "",
-        f"raised {one_line(end.raised, 160)}" if end.raised else "",
-    ]
-    error = "error output" if end.exit_code == 0 else "error"
-    stderr = "stderr, also of a turn of another session" if end.shared else "stderr"
-    parts = (("answer", end.answer), (error, end.error), (stderr, end.stderr if end.stderr != end.error else ""))
-    boxes = [(tag("p", name, class_="soft"), tag("pre", _excerpt(said))) for name, said in parts if said.strip()]
-    signs = ", ".join(part for part in [f"ended: {end.ended}", *exit_] if part)
-    head = tag("summary", f"What the user saw of {turn}: {signs}")
-    return tag("details", head, page, boxes or (None if page else tag("p", "Nothing.", class_="soft")), class_="more")
-
-
-def _excerpt(said: str) -> str:
-    more = len(said) - TEXT_SHOWN
-    return said if more <= 0 else f"{said[:TEXT_SHOWN]}\n… {count(more)} more characters in history.jsonl"
 
 
 def _fault(armed: FaultArmed | None, fired: Sequence[FaultFired]) -> str:
