@@ -161,7 +161,7 @@ class Session:
         """The same agent and session, for a parallel message; None if the agent takes one message at a time."""
 
     async def deliver_again(self, text: str, *, other_event: bool = False) -> None:
-        """Give the running or last message once more with its id, as a front end does that got no reply in time.
+        """Give the running or last message once more, with its id: a front end does so if no reply came in time.
 
         With `other_event` it comes as an event of another kind, as a mention in Slack does.
         """

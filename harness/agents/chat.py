@@ -1,8 +1,8 @@
 """An agent that gets its messages from a chat service: its turn ends `quiet_s` after the last message that it sent.
 
-It polls for them, or gets them at its webhook or over a WebSocket. A message that only says that the agent works ("…",
-an hourglass, or what fits `busy`) is not the last one, nor is one behind which it types on, or waits for its model, a
-command or the chat.
+It polls for them, or gets them at its webhook or over a WebSocket. The last message is none that only says that the
+agent works ("…", an hourglass, or what fits `busy`). While the agent still types, or waits for its model, a command or
+the chat, another message may follow.
 """
 
 import asyncio

@@ -46,9 +46,9 @@ def check_agents(specs: Iterable[AgentSpec]) -> None:
 
 
 def what_is_missing(spec: AgentSpec) -> str:
-    """Name the spec's programs, scripts, modules or packages that do not exist, and where its message is lost.
+    """Name the programs, scripts, modules and packages of a spec that do not exist, and keys that lose the message.
 
-    A line for each, with the line of the key in the spec's file; empty without one.
+    One line for each, with the line of its key in the spec's file; empty if nothing is missing.
     """
     if says := missing_package(spec):
         return f"{spec.path}: {says}"

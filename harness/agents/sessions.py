@@ -1,7 +1,7 @@
 """Several sessions of one agent in one run: they share HOME, the working folder and the model's address.
 
-What tells a session from another one is the name that the agent gets (`{session}`), or its folder (`{session_dir}`)
-where the spec has no place for a name, or its process, or the protocol's own id, or its chat.
+Each session has something of its own: a name that the agent gets (`{session}`); a folder (`{session_dir}`), where the
+spec has no place for a name; a process; the protocol's own id; or a chat.
 """
 
 from collections.abc import AsyncIterator, Sequence

@@ -1,8 +1,8 @@
 """Imports once what a callable's file imports first, and forks a process for each run.
 
 `callable_host.py warm SOCKET TARGET FOLDER IMPORTS VARIABLES`: the last two are lists in JSON. It says `ready` on the
-socket, and ends instead if a fork would not be what a new process is: if an import raised or printed something, began a
-thread, left a file open, or read one of the VARIABLES, which have another value in each run. Then it gets the
+socket. It ends instead if a fork would differ from a new process: if an import raised or printed something, began a
+thread, left a file open, or read one of the VARIABLES, whose values change from run to run. Then it gets the
 environment and the folder of each run, with its line, stdout and stderr, and tells the pid.
 
 Standard library only, Python 3.9 or newer, Linux only.

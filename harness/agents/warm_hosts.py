@@ -1,9 +1,9 @@
-"""Starts a callable's process as a fork of one that has imported the agent's SDK, so that not each run imports it.
+"""Starts the process of a callable as a fork of one that has imported the agent's SDK.
 
-An SDK takes a second of CPU or two. A fork has the environment, the folders and the output of a new process, and no
-module of the agent: only what the agent's file imports first (see `first_imports`), as a new process would. `warm_host`
-refuses where that is not so. Then, and on a system other than Linux, in a private network or on a small disk, each run
-starts a process as before.
+To import an SDK takes a second of CPU or two; so it is done once, and not in each run. A fork has the environment, the
+folders and the output of a new process, and no module of the agent: only what the agent's file imports first (see
+`first_imports`). `warm_host` refuses if a fork would differ from a new process. Each run then starts a process of its
+own. So it does on a system other than Linux, in a private network, and on a small disk.
 """
 
 import asyncio

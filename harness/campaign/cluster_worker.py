@@ -2,7 +2,7 @@
 
     head ── RemoteRun ──▶ worker: own network, own Toxiproxy, own folder ── RemoteResult ──▶ head: the campaign's folder
 
-The head stores a run only when its result has arrived, so a worker that dies in mid run leaves nothing behind.
+The head stores a run when its result has arrived. A worker that dies during a run leaves nothing behind.
 """
 
 import asyncio

@@ -49,7 +49,7 @@ def _written(line: object) -> str:
 
 @contextlib.contextmanager
 def noted(agent: AgentSpec, say: Callable[[str], None], waits_for: str) -> Iterator[None]:
-    """Say once, where the work inside takes long, what it waits for, how long that may take and what may be wrong."""
+    """If the work inside takes long, say once what it waits for, how long that may take, and what may be wrong."""
     asked = question(agent)
     turn_s = agent.limits.turn_s or find(DEADLINE).parameters["turn_s"].default
     bounds = f"the first request may take {agent.start_s:g} s, a turn {turn_s:g} s"

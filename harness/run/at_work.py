@@ -1,4 +1,4 @@
-"""Whether the agent waits for its model, a command or its chat, so that what it has sent so far may not be all."""
+"""Whether the agent still waits for its model, a command or its chat: then it may say more than it has said so far."""
 
 import math
 from collections import defaultdict

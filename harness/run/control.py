@@ -85,7 +85,7 @@ class ControlFacts:
     later_hidden: bool = False
     """Whether a later message ended with other words than the model's answer, though nothing had failed."""
     exit_s: float = 0.0
-    """From the last reply, and from the output of the answer if that is known, to the end of the turn, at most."""
+    """The longest time from the last reply to the end of a turn; from the output of the answer, if that is known."""
     results_in_text: bool = False
     """Whether its tool turn carried results as words of a message, without the id of their call."""
     working_tools: tuple[str, ...] = ()

@@ -60,8 +60,9 @@ def _fails_by_script(call: Call) -> bool:
 def _beside(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[Verdict]:
     """A fault on a request may meet a background call: what a request says is only known once it has arrived.
 
-    Not before as many main calls as came before the first background call of the control run. And not in a later turn
-    of an agent that made none in a later turn there, if an earlier turn of this run has made one.
+    The control run shows when that cannot be. Its first background call came after so many main calls: before that
+    many, no call of this run is one. If its later turns had none, a later turn of this run has none either, once an
+    earlier turn has had one.
     """
     for fired in history.of(FaultFired):
         if not plan.faults[fired.fault].trigger.in_request:

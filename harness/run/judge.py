@@ -158,7 +158,7 @@ def _lasts(planned: FaultConfig) -> bool:
 def bounds(name: str, given: Mapping[str, Any], agent: AgentSpec, time_scale: float) -> dict[str, Any]:
     """The parameters of one invariant, in real seconds: the scenario's, else the stock ones, tightened by the spec.
 
-    Only a limit that the agent states itself, with a reason, may be above a stock bound, and the time of a turn.
+    Two of them may be above a stock bound: the time of a turn, and a limit that the agent states with a reason.
     """
     takes = find(name).parameters
     parameters = {key: float(v) / time_scale if takes[key].scaled else v for key, v in given.items()}

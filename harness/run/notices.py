@@ -1,4 +1,4 @@
-"""What a request says of the work of subagents and of tools that fail, so that a history knows it without the text."""
+"""What a request says of the work of subagents, and of tools that fail. A history has digests of it, not the text."""
 
 import hashlib
 import re
@@ -45,7 +45,7 @@ def _digests(conversation: Conversation, token_of: Callable[[str, str], str]) ->
 
 
 def tool_notices_in(conversation: Conversation) -> tuple[str, ...]:
-    """Digests of the lines of its system text, and of messages but the model's, that speak of tools that fail."""
+    """Digests of the lines that speak of tools that fail: in its system text, and in all messages but the model's."""
     texts = (said.text for said in conversation.messages if said.role != "assistant")
     return tuple(sorted({_digest(line) for text in texts for line in lines_of_missing_tools(text)}))
 

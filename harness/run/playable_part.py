@@ -49,10 +49,10 @@ def _words(reply: Reply) -> bool:
 
 
 def _turns_of(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
-    """Without a session its first turn, if all faults are there.
+    """For an agent without a session, the first turn alone, if all faults are there.
 
-    Not where another turn is part of what is judged: it is given during the first one, the scenario names what must
-    hold, or it is about a session in which nothing fails.
+    All turns, if another one is part of what is judged: it is given during the first one, the scenario names
+    invariants, or the scenario is about a session in which nothing fails.
     """
     alone = len(scenario.turns) < 2 or goes_on(scenario, spec, control) or not control.passed
     elsewhere = any(it.at.turn != 1 for it in scenario.faults) or any(it.during is not None for it in scenario.turns)

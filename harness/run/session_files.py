@@ -99,8 +99,8 @@ class SessionFiles(SessionFileTargets):
         """Copy each file of the turn's session; with `tear`, what is left of the youngest one.
 
         Returns whether all that could be done. A database, and a file that the agent replaces whole, stay as they are:
-        no crash tears them. One that may be another session's is not torn, nor is a file without a message beside one
-        that has some: half of a pid in a lock file would be another process.
+        no crash tears them. A file that may belong to another session is not torn. If some files have messages, those
+        without one are not torn either: half of a pid in a lock file would name another process.
         """
         self.look()
         mine = self._place_of(turn)

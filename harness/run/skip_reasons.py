@@ -288,9 +288,10 @@ _SUBJECTS = (_of_tool_host, _of_tools, _of_streams, _of_front_end, _of_wire, _of
 
 
 def _later_than_asked(scenario: Scenario, control: ControlFacts) -> bool:
-    """Whether a fault waits for a background call in the first turn, and all come after more main calls than it has.
+    """Whether a fault waits for a background call in the first turn, and that turn has too few main calls for one.
 
-    One that came first in a later turn of the control run comes after more main calls than that run's first turn has.
+    The control run shows how many main calls come before the first background call. If that call came in a later turn,
+    more main calls come before it than the first turn has.
     """
     asked = any("background" in it.needs and it.at.turn == 1 for it in scenario.faults)
     after = control.background_after + (not control.background_first)

@@ -1,8 +1,8 @@
 """Finds an agent's worker: the process below the agent's own one that asks the model, and whose output the agent reads.
 
-So it is with a program that runs another agent as a command, speaks ACP with one, or keeps a server of one. A launcher
-that runs a program in its own place passes its own output on to it: both are one agent, and there is no worker. A
-program that makes one request and ends, such as curl, is no worker either.
+A program has one if it runs another agent as a command, speaks ACP with one, or keeps a server of one. A launcher has
+none: it gives its own output to the program that it starts, and both are one agent. A program that makes one request
+and ends, such as curl, is no worker either.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,8 +38,8 @@ def workers_below(
 ) -> Iterator[psutil.Process]:
     """The workers of one agent's process, each with what is below it.
 
-    A worker need not be connected while a tool of its own runs (`tool` is the shell that runs one), or while the
-    session is idle: `asked` are processes that have asked the model.
+    A worker may have no connection while a tool of its own runs, or while the session is idle. It is then found by
+    `tool`, the shell that runs the tool, or among `asked`, the processes that have asked the model.
     """
     with suppress(psutil.Error):
         top = psutil.Process(leader)

@@ -25,7 +25,7 @@ from wedgehog.reports.words import one_line
 OPEN_ALL_UP_TO = 3
 """Up to this many runs, all are shown unfolded."""
 ALL_SECTIONS_UP_TO = 400
-"""Of more runs, only the first one of repeats that ended alike has a section, and passes are counted, not listed."""
+"""With more runs, passes are counted and not listed, and of repeats that ended alike only the first has a section."""
 OPEN_AT_MOST = 5
 """The most runs that need attention and are unfolded; they are printed, folded ones are not."""
 
@@ -105,8 +105,9 @@ class AllRuns:
         return {number: made[number] for number, _ in self.representatives if number in made}
 
     def _for_room(self) -> list[NumberedRun]:
-        """The order in which runs get a section. Variants of a fix, and then repeats that ended like an earlier one,
-        come last, so that neither takes the room of another scenario.
+        """The order in which runs get a section, while there is room: one run of each scenario comes first.
+
+        Variants of a fix come later. Last come repeats that ended like an earlier one.
         """
         first: dict[object, int] = {}
         for number, run in self.representatives:

@@ -12,7 +12,7 @@ from wedgehog.reports.words import count, many, seconds
 ROWS_SHOWN = 400
 """Of a family with more rows, the slowest are shown; latency.parquet holds all."""
 ALL_ROWS_SHOWN = 2_000
-"""So many rows all families have together at most, so that the page stays small with many families, too."""
+"""The most rows of all families together: the page stays small with many families too."""
 
 _HEADS = tuple((name, "keep" if name in TimesKey._fields else "n") for name in LATENCY_COLUMNS[1:])
 NOTE = (

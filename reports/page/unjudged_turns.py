@@ -19,7 +19,7 @@ NEEDS_NO_ERROR: dict[OutcomeKind, str] = {
 
 
 def with_reason(verdict: Verdict, history: History) -> str:
-    """The name of an invariant that is not violated, with what it says, and of which turns it says nothing."""
+    """The name of an invariant that is not violated, what it says, and which turns it did not judge."""
     said = [] if verdict.says in ("", NOTHING_TO_JUDGE) else [verdict.says]
     said += _unjudged(verdict.name, history)
     return f"{verdict.name} ({'; '.join(said)})" if said else verdict.name

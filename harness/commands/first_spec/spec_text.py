@@ -166,9 +166,9 @@ def spec_text(
 ) -> str:
     """Return the content of the spec `file`; relative paths of the command line become relative to that file.
 
-    `python` is that of the project's own environment; empty for ours. `talks` are the keys beside `start` that its
-    source shows, `links` those to its servers, `tokens` the variables with which it gets access tokens, `calls` how
-    its model writes tool calls in its text.
+    `python` is that of the project's own environment; empty for ours. The source of the agent shows the others:
+    `talks`, the keys beside `start`; `links`, to its own servers; `tokens`, the variables with which it gets access
+    tokens; `calls`, how its model writes tool calls in a text.
     """
     spec: dict[str, object] = {"name": name, "wire": wire}
     own = _there(python, Path(file).resolve().parent) if python else ""
