@@ -74,8 +74,10 @@ class TurnPlayer:
     """The open sessions, the first one of a name is its own."""
     beside: "TurnPlayer | None" = None
     """The player of the turn during which this one is given."""
-    at_work: bool = False
+    goes_on: bool = False
+    """Whether its message was given, and its turn is not over."""
     frozen_before_s: float = 0.0
+    """How long processes had been stopped when the turn began."""
     watch: AfterStop = AfterStop()
     hang_up_s: float = 0.0
     """For a hang-up with which the agent ends its turn to reach the provider, before the turn's faults are healed."""
@@ -134,7 +136,7 @@ class TurnPlayer:
 
     async def _play_beside(self, message: UserMessage) -> None:
         if message.session != self.session.name:
-            await replace(self.of(message.session), beside=self, at_work=False).play(message)
+            await replace(self.of(message.session), beside=self, goes_on=False).play(message)
             return
         session = self.session.beside()
         if session is None:
@@ -142,7 +144,7 @@ class TurnPlayer:
         session.starts = self.session.starts
         self.sessions.append(session)
         try:
-            await replace(self, session=session, beside=self, at_work=False).play(message)
+            await replace(self, session=session, beside=self, goes_on=False).play(message)
         finally:
             self.sessions.remove(session)
 
@@ -166,7 +168,7 @@ class TurnPlayer:
             await self.session.load_again()
         saying = asyncio.create_task(self.session.say(message.words, kind=kind, first=message.opens))
         given_s = self.run.clock.now()
-        self.at_work = True
+        self.goes_on = True
         try:
             while not saying.done():
                 if self._queues_behind_another():
@@ -175,7 +177,7 @@ class TurnPlayer:
                 await self._one_tick(saying, message.number, given_s, give)
             return await saying
         finally:
-            self.at_work = False
+            self.goes_on = False
             if not saying.done():
                 saying.cancel()
                 with contextlib.suppress(asyncio.CancelledError, AgentError):
@@ -183,7 +185,7 @@ class TurnPlayer:
 
     def _queues_behind_another(self) -> bool:
         """Whether the turn during which this one is given is of the same session, and still goes on."""
-        return self.beside is not None and self.beside.at_work and self.beside.session.name == self.session.name
+        return self.beside is not None and self.beside.goes_on and self.beside.session.name == self.session.name
 
     async def _one_tick(self, saying: "asyncio.Task[Outcome]", turn: int, given_s: float, give: GiveMessage) -> None:
         if self.beside is not None:  # the player of the first turn obeys all demands
@@ -240,14 +242,14 @@ class TurnPlayer:
             spent = any(
                 event.at_s > stopped_s + late + LATER_READING_S for event in requests_of(self.run.history, turn)
             )
-            if spent or waited > longest_s or (waited > late + self.watch.quiet_s and not self._busy(turn)):
+            if spent or waited > longest_s or (waited > late + self.watch.quiet_s and not self._works_on(turn)):
                 return
             await self.run.clock.sleep(self.deadline.tick_s)
 
     def _asks(self) -> bool:
         return bool(self.run.injector.open_calls)
 
-    def _busy(self, turn: int) -> bool:
+    def _works_on(self, turn: int) -> bool:
         """Whether a call is open, or a tool of this turn still runs."""
         mine = [event for event in self.run.history.of(BeaconSeen) if event.token.startswith(f"{turn}.")]
         done = {event.token for event in mine if event.phase == "done"}
