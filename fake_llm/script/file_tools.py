@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.reply import FileAction
+from wedgehog.fake_llm.script.patches import edit_form, patch_form
 from wedgehog.fake_llm.script.roles import filled, find_shell, kinds_of
 from wedgehog.fake_llm.script.schema_values import resolved
 
@@ -27,15 +28,18 @@ VIEW_PICTURE: Final = "view_picture"
 _PICTURES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _LISTED_PATHS = ("paths", "files")
 _PATHS = (
-    *("path", "file_path", "filepath", "filename", "file_name", "file", "absolute_path", "target_file"),
+    *("path", "file_path", "filepath", "filename", "file_name", "file", "absolute_path", "relative_path"),
+    *("target_file", "relative_workspace_path"),
     *_LISTED_PATHS,
 )
 _CONTENTS = ("content", "contents", "file_text", "text", "file_content", "data", "body")
 _OLD = ("old_string", "old_str", "old_text", "oldstring", "oldstr", "oldtext", "search", "old", "find", "before")
 _NEW = ("new_string", "new_str", "new_text", "newstring", "newstr", "newtext", "replace", "new", "replacement", "after")
-_PATCHES = ("patch", "patch_text", "patchtext", "input", "diff")
+_PATCHES = ("patch", "patch_text", "patchtext", "input", "diff", "blocks")
 _READS = re.compile(r"(^|[_.])(read|view|open|cat|get|load)$|read_?file|(view|open|load|get)_?file|file_?read", re.I)
-_WRITES = re.compile(r"(^|[_.])(write|create|save)$|(write|create|save)_?(to_?)?(the_?)?file|file_?writ", re.I)
+_WRITES = re.compile(
+    r"(^|[_.])(write|create|save)$|(write|create|save|overwrite)_?(to_?)?(the_?)?(new_?)?(text_?)?file|file_?writ", re.I
+)
 _VIEWS = re.compile(r"(view|read|open|load|show)_?(the_?)?(image|picture|photo)", re.I)
 _PICTURE_PATHS = (*_PATHS, "image_path", "image", "picture")
 _PATTERNS = ("pattern", "regex", "query", "search_pattern", "search_term", "search", "patterns", "queries")
@@ -45,7 +49,7 @@ _FOLDERS = (*_PATHS, "directory", "dir", "dir_path", "folder", "search_path", "t
 _SEARCHES = re.compile(
     r"(^|[_.])grep|rip_?grep|search_?(in_?)?(the_?)?(files?|code|text|contents?|dir)|find_?in_?files|file_?search", re.I
 )
-_APPLIES_PATCH = re.compile(r"apply_?(patch|diff)", re.I)
+_APPLIES_PATCH = re.compile(r"apply_?(the_?)?(git_?|unified_?)?(patch|diff)|(git|patch)_?apply|patch_?files?", re.I)
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     READ_FILE: ("view", "read", "open"),
     WRITE_FILE: ("create", "write", "overwrite"),
@@ -148,6 +152,9 @@ def _editor(tool: ToolSpec) -> FileTool | None:
         return FileTool(tool.name, lambda it, where: _given(schema, {path: where, old: it.old, new: it.new, **chooser}))
     if listed is not None and (path or listed.path):
         return FileTool(tool.name, lambda it, where: listed.arguments(schema, path, it, where))
+    patch = _named(properties, _PATCHES)
+    if path and patch and (form := edit_form(_words(tool, patch))):
+        return FileTool(tool.name, lambda it, where: _given(schema, {path: where, patch: form(it), **chooser}))
     return _patcher(tool)
 
 
@@ -156,7 +163,8 @@ def _patcher(tool: ToolSpec) -> FileTool | None:
     patch = _named(properties, _PATCHES) if _APPLIES_PATCH.search(tool.name) else ""
     if not patch or _named(properties, _PATHS):
         return None
-    return FileTool(tool.name, lambda it, where: _given(schema, {patch: patch_of(it)}))
+    form = patch_form(_words(tool, patch))
+    return FileTool(tool.name, lambda it, where: _given(schema, {patch: form(it)}))
 
 
 def _searcher(tool: ToolSpec) -> FileTool | None:
@@ -183,6 +191,12 @@ def _parameters(tool: ToolSpec) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """Its schema, and the schemas of its parameters."""
     schema = tool.schema or {}
     return schema, schema.get("properties") or {}
+
+
+def _words(tool: ToolSpec, parameter: str) -> str:
+    """What the agent says of a tool, and of one of its parameters."""
+    _, properties = _parameters(tool)
+    return f"{tool.description}\n{properties[parameter].get('description', '')}"
 
 
 def _given(schema: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, Any]:
@@ -260,22 +274,3 @@ def _list_of_edits(schema: Mapping[str, Any]) -> _ListOfEdits | None:
         if inside and (old := _named(inside, _OLD)) and (new := _named(inside, _NEW)):
             return _ListOfEdits(name, old, new, _named(inside, _PATHS))
     return None
-
-
-def patch_of(action: FileAction) -> str:
-    r"""The action as a patch in the form that Codex and others take; the path is relative to the working folder.
-
-    >>> print(patch_of(FileAction("edit_file", "a.txt", old="one\n", new="two\n")))
-    *** Begin Patch
-    *** Update File: a.txt
-    @@
-    -one
-    +two
-    *** End Patch
-    """
-    if action.role == WRITE_FILE:
-        body = [f"*** Add File: {action.path}", *(f"+{line}" for line in action.content.splitlines() or [""])]
-    else:
-        removed = [f"-{line}" for line in action.old.splitlines()]
-        body = [f"*** Update File: {action.path}", "@@", *removed, *(f"+{line}" for line in action.new.splitlines())]
-    return "\n".join(["*** Begin Patch", *body, "*** End Patch"])

@@ -19,9 +19,10 @@ def files_kept(history: History) -> Iterator[Verdict]:
 
     Judged for the files that the scenario names, in turns in which no other tool was called, the agent was not killed,
     and the disk was not full. Each of the calls may have worked or not, in their order; an edit whose old text occurs
-    more than once may have changed one place or all. Empty lines at the end, a byte order mark and the encoding of the
-    same characters may differ, and the line ends of what the model wrote, but not those of the other lines, if these
-    had all one kind of line ends.
+    more than once may have changed one place or all. A call without an effect in its turn may have one in a later turn,
+    until its user writes into the file: some agents work on a copy. Empty lines at the end, an empty line in the place
+    of a deleted one, a byte order mark and the encoding of the same characters may differ, and the line ends of what
+    the model wrote, but not those of the other lines, if these had all one kind of line ends.
 
     Fix: Write to a temporary file and rename it. Do not write what has not arrived whole. Read a file again right
     before an edit, and make parallel edits of one file one after the other. Replace the text as it is: no patterns
@@ -58,13 +59,21 @@ def _difference(change: FileChange, now: str, versions: Sequence[str]) -> str:
         return f"is empty; it had {change.before.size:,} bytes"
     if half := _half(change, now):
         return half
-    longer = [text for text in versions if text.startswith(now)]
-    if longer:
+    if lost := _lost_line(change, now, written_by_user=True):
+        return f"has lost what its user wrote: {lost!r}"
+    return _harm_of_lines(change, now, versions)
+
+
+def _harm_of_lines(change: FileChange, now: str, versions: Sequence[str]) -> str:
+    """What is wrong with the lines of a file that is not empty."""
+    if longer := [text for text in versions if text.startswith(now)]:
         return f"has only the first {len(now):,} of {len(longer[0]):,} characters"
-    if _same_lines(now, versions):
+    if now.splitlines() in [text.splitlines() for text in versions]:
         return "has other line ends in lines that no call changed"
     if LOST_CHARACTER in now and not any(LOST_CHARACTER in text for text in versions):
         return f"has lost characters: {_line_with(now, LOST_CHARACTER)}"
+    if lost := _lost_line(change, now):
+        return f"has lost a line that no call changed: {lost!r}"
     return f"holds what no call of the model wrote: {_first_difference(now, max(versions, key=len))}"
 
 
@@ -76,8 +85,19 @@ def _half(change: FileChange, now: str) -> str:
     return ""
 
 
-def _same_lines(now: str, versions: Sequence[str]) -> bool:
-    return now.splitlines() in [text.splitlines() for text in versions]
+def _lost_line(change: FileChange, now: str, *, written_by_user: bool = False) -> str:
+    """The first line that is gone, although no call of the model names a part of it; empty if there is none.
+
+    With `written_by_user` only lines count that its user wrote since the turn before.
+    """
+    calls = [use.offered.file for use in (*change.late, *change.uses) if use.offered.file is not None]
+    if any(call.role == "write_file" for call in calls) or (written_by_user and change.left is None):
+        return ""
+    old = set((change.left.text or "").splitlines()) if written_by_user and change.left is not None else set()
+    named = {line.strip() for call in calls for line in call.old.splitlines()} - {""}
+    before, known = change.compared(change.before.text or "").splitlines(), old.union(now.splitlines())
+    gone = (line for line in before if line.strip() and line not in known and not any(it in line for it in named))
+    return next((line[:SHOWN_CHARS] for line in gone), "")
 
 
 def _line_with(text: str, part: str) -> str:

@@ -27,13 +27,15 @@ class FileChange:
     uses: Sequence[ToolUse]
     halves: Sequence[ToolUse] = ()
     """Such calls of which only a part arrived."""
-    stale: bool = False
-    """Whether its user has written something else into it since the turn before."""
+    left: FileSeen | None = None
+    """What it held at the end of the turn before, if its user has written into it since."""
+    late: Sequence[ToolUse] = ()
+    """Calls of earlier turns without an effect so far: some agents work on a copy, and bring it when a turn is over."""
 
     def versions(self, *, with_use: ToolUse | None = None, without: ToolUse | None = None) -> frozenset[str]:
         """The texts that it may hold now: all, or those in which one of the calls has its effect, or has none."""
         found = {(self.before.text or "", False)}
-        for use in self.uses:
+        for use in (*self.late, *self.uses):
             if use.offered.file is not None and use is not without:
                 mine = with_use is not None and use.token == with_use.token
                 found |= {(after, has or mine) for text, has in found for after in applied(use.offered.file, text)}
@@ -56,6 +58,11 @@ class FileChange:
     def has_effect(self, use: ToolUse) -> bool:
         """Whether it holds what some of the calls make of it, this one among them."""
         return self.now.text is not None and self.compared(self.now.text) in self.possible(with_use=use)
+
+    @property
+    def stale(self) -> bool:
+        """Whether its user has written something else into it since the turn before."""
+        return self.left is not None and self.left.sha256 != self.before.sha256
 
     def compared(self, text: str) -> str:
         """A text as it is compared: without what tools may change in good faith.
@@ -87,6 +94,8 @@ def applied(action: FileCall, text: str) -> frozenset[str]:
     if action.role != "edit_file" or not action.old:
         return frozenset()
     fitting = [old for old in _line_ends(action.old) if old in text]
+    if not action.new and fitting:  # a deleted line may leave an empty one: some forms of an edit are lines
+        fitting = [*fitting, *(old.rstrip("\r\n") for old in fitting)]
     news = _line_ends(action.new) if "\r\n" in text else (action.new,)
     return frozenset(text.replace(old, new, count) for old in fitting for new in news for count in (1, -1))
 
@@ -118,21 +127,24 @@ def has_bytes(text: str) -> bool:
 
 def file_changes(history: History) -> Iterator[FileChange]:
     """What became of each file in each turn, where that can be known: no other tool ran, and nothing was killed."""
-    looks = list(history.of(FilesSeen))
+    looks, late = list(history.of(FilesSeen)), dict[str, list[ToolUse]]()
     for earlier, before, after in zip([None, *looks], looks, looks[1:], strict=False):
         if after.by_user:
+            late = {path: uses for path, uses in late.items() if path not in after.by_user}
             continue
         uses = [use for use in history.tool_uses if before.id < use.reply.id < after.id]
-        if any(use.offered.file is None for use in uses) or _killed(history, before.id, after.id):
-            continue
-        known = {it.path: it.sha256 for it in earlier.files} if earlier is not None and before.by_user else {}
+        known = not (any(use.offered.file is None for use in uses) or _killed(history, before.id, after.id))
+        left = {it.path: it for it in earlier.files} if earlier is not None and before.by_user else {}
         for old, now in zip(before.files, after.files, strict=True):
-            mine = [use for use in uses if _changes(use, now.path)]
+            mine, still = [use for use in uses if _changes(use, now.path)], late.get(now.path, [])
             whole = _once(use for use in mine if use.offered.whole)
-            if len(whole) <= MOST_CALLS:
-                halves = _once(use for use in mine if not use.offered.whole)
-                stale = known.get(now.path, old.sha256) != old.sha256
-                yield FileChange(after.turn, old, now, after, whole, halves, stale)
+            halves = _once(use for use in mine if not use.offered.whole)
+            still = still if len(whole) + len(still) <= MOST_CALLS else []
+            change = FileChange(after.turn, old, now, after, whole, halves, left.get(now.path), still)
+            if known and len(whole) <= MOST_CALLS:
+                yield change
+            done = known and change.changed
+            late[now.path] = [use for use in (*still, *whole) if not done or not change.has_effect(use)]
 
 
 def _killed(history: History, first: int, last: int) -> bool:

@@ -17,9 +17,9 @@ ACTIONS = {
 }
 
 
-def tool(name: str, *required: str, optional: tuple[str, ...] = (), **more: Any) -> ToolSpec:
+def tool(name: str, *required: str, optional: tuple[str, ...] = (), says: str = "", **more: Any) -> ToolSpec:
     properties = {it: {"type": "string"} for it in (*required, *optional)} | more
-    return ToolSpec(name, schema={"type": "object", "properties": properties, "required": list(required)})
+    return ToolSpec(name, says, {"type": "object", "properties": properties, "required": list(required)})
 
 
 def called(tools: list[ToolSpec], role: str) -> tuple[str, dict[str, Any]] | None:
@@ -31,6 +31,8 @@ EDITOR = {"type": "string", "enum": ["view", "create", "str_replace", "insert"]}
 FILE = {"type": "object", "properties": {"path": {"type": "string"}, "start_line": {}}, "required": ["path"]}
 MODE = {"type": "string", "enum": ["replace", "patch"]}
 ONE = {"type": "object", "properties": {"oldText": {"type": "string"}, "newText": {"type": "string"}}}
+DIFF = {"type": "string", "description": "------- SEARCH\n[old lines]\n=======\n[new lines]\n+++++++ REPLACE"}
+UNIFIED = "--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n"
 AGENTS: dict[str, tuple[list[ToolSpec], dict[str, Any]]] = {
     "Claude Code": (
         [
@@ -120,6 +122,35 @@ AGENTS: dict[str, tuple[list[ToolSpec], dict[str, Any]]] = {
         {
             "read_file": ("read_files", {"files": [{"path": WHERE}]}),
             "search_files": ("search_codebase", {"queries": ["one"]}),
+        },
+    ),
+    "blocks that search and replace": (
+        [tool("write_to_file", "path", "content"), tool("replace_in_file", "path", "diff", diff=DIFF)],
+        {
+            "write_file": ("write_to_file", {"path": WHERE, "content": "one\ntwo\n"}),
+            "edit_file": (
+                "replace_in_file",
+                {"path": WHERE, "diff": "------- SEARCH\none\n=======\ntwo\n+++++++ REPLACE\n"},
+            ),
+        },
+    ),
+    "unified diffs": (
+        [tool("apply_patch", "patch", says="Applies a unified diff to one or more files.")],
+        {
+            "write_file": ("apply_patch", {"patch": "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n"}),
+            "edit_file": ("apply_patch", {"patch": UNIFIED}),
+        },
+    ),
+    "a unified diff of one file": (
+        [tool("edit_file", "path", "diff", says="The diff is what `git diff` writes.")],
+        {"edit_file": ("edit_file", {"path": WHERE, "diff": UNIFIED})},
+    ),
+    "a diff of its own": ([tool("edit_file", "path", "diff", says="Changes a file.")], {}),
+    "Serena": (
+        [tool("create_text_file", "relative_path", "content"), tool("read_file", "relative_path")],
+        {
+            "read_file": ("read_file", {"relative_path": WHERE}),
+            "write_file": ("create_text_file", {"relative_path": WHERE, "content": "one\ntwo\n"}),
         },
     ),
     "none of these": (

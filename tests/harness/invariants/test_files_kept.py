@@ -103,6 +103,11 @@ HARMED = {
         NOTES,
         NOTES.replace("Buy bread.", "Bread"),
     ),
+    "has lost a line that no call changed: 'Water the plants.'": (
+        [BREAD],
+        NOTES,
+        "Bread is here.\nCall Anna.\nWater no plants.\n",
+    ),
     "has other line ends in lines that no call changed": ([BREAD], DOS, NOTES.replace("Buy bread.", "Bread is here.")),
     "has lost characters: 'Caf\ufffd'": ([ANNA], b"Caf\xe9\nCall Anna.\n", "Caf\ufffd\nCall Anna at noon.\n"),
 }
@@ -373,3 +378,56 @@ def test_a_full_disk_in_a_turn_without_a_call_on_the_file_proves_nothing():
     tell.add(FaultFired(fault=0, name="disk_full", link="agent", of_disk=True, **struck))
     tell.reply(call)
     assert check("files_survive", tell.end().finds(notes=NOTES).seal()).status == "nothing"
+
+
+def late(*, by_user: str = "") -> History:
+    """The first turn ends before its edit is in the file; then its user may write, and the edit comes in a turn
+    without a call."""
+    tell = HistoryBuilder()
+    tell.finds(notes=NOTES)
+    tell.message()
+    call = tell.ask(1)
+    (token,) = tell.reply(call, tools=[True], name="edit", files=[BREAD])
+    tell.answer_step(2, [result(token, printed=False)])
+    tell.end().finds(notes=NOTES)
+    if by_user:
+        tell.finds(notes=by_user, by_user=["notes.txt"])
+    tell.message()
+    tell.answer_step(1)
+    return tell.end().finds(notes=NOTES.replace("Buy bread.", "Bread is here.")).seal()
+
+
+def test_an_edit_may_come_after_the_answer_of_its_turn():
+    """An agent that works on a copy brings its changes when the turn is over, or with the next message."""
+    assert check("files_kept", late()).status == "pass"
+    assert check("file_result_true", late()).status == "nothing"
+
+
+def test_an_edit_that_comes_late_must_not_remove_what_the_user_wrote_meanwhile():
+    """A copy that is brought over it is one of another file."""
+    verdict = check("files_kept", late(by_user=f"{NOTES}Pay the rent.\n"))
+    assert verdict.status == "fail"
+    assert verdict.says == "turn 2: notes.txt has lost what its user wrote: 'Pay the rent.'"
+
+
+def test_an_edit_that_worked_is_no_late_one():
+    """Made again in the next turn, it is harm."""
+    tell = HistoryBuilder()
+    tell.finds(notes="Anna\n")
+    tell.message()
+    call = tell.ask(1)
+    (token,) = tell.reply(call, tools=[True], name="edit", files=[edit("Anna", "Anna and Ben")])
+    tell.answer_step(2, [result(token, printed=False)])
+    tell.end().finds(notes="Anna and Ben\n")
+    tell.message()
+    tell.answer_step(1)
+    assert check("files_kept", tell.end().finds(notes="Anna and Ben and Ben\n").seal()).status == "fail"
+
+
+def test_a_deleted_line_may_leave_an_empty_one():
+    """In blocks of lines that are searched and replaced, no line and an empty line look the same."""
+    calls = [edit("Call Anna.\n", "")]
+    empty = played(*calls, now="Buy bread.\n\nWater the plants.\n")
+    assert check("files_kept", empty).status == "pass"
+    assert check("files_kept", played(*calls, now="Buy bread.\nWater the plants.\n")).status == "pass"
+    assert check("files_kept", played(*calls, now="Buy bread.\n\n\nWater the plants.\n")).status == "fail"
