@@ -1,6 +1,7 @@
 """The files of the user hold what they held, or what the model wrote."""
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import turns_with_a_full_disk
@@ -68,13 +69,34 @@ def _harm_of_lines(change: FileChange, now: str, versions: Sequence[str]) -> str
     """What is wrong with the lines of a file that is not empty."""
     if longer := [text for text in versions if text.startswith(now)]:
         return f"has only the first {len(now):,} of {len(longer[0]):,} characters"
-    if now.splitlines() in [text.splitlines() for text in versions]:
-        return "has other line ends in lines that no call changed"
+    if rest := [now.removeprefix(text) for text in versions if text and now.startswith(text)]:
+        return f"has more behind what belongs there: {min(rest, key=len).strip().splitlines()[0][:SHOWN_CHARS]!r}"
     if LOST_CHARACTER in now and not any(LOST_CHARACTER in text for text in versions):
         return f"has lost characters: {_line_with(now, LOST_CHARACTER)}"
+    return _difference_of_blanks(now, versions) or _difference_of_words(change, now, versions)
+
+
+def _difference_of_blanks(now: str, versions: Sequence[str]) -> str:
+    """How it differs from a version that has the same words; empty if there is none."""
+    if now.splitlines() in [text.splitlines() for text in versions]:
+        return "has other line ends in lines that no call changed"
+    alike = [text for text in versions if "".join(text.split()) == "".join(now.split())]
+    return f"has other blanks or line ends: {_first_difference(now, _nearest(now, alike))}" if alike else ""
+
+
+def _difference_of_words(change: FileChange, now: str, versions: Sequence[str]) -> str:
     if lost := _lost_line(change, now):
         return f"has lost a line that no call changed: {lost!r}"
-    return f"holds what no call of the model wrote: {_first_difference(now, max(versions, key=len))}"
+    return f"holds what no call of the model wrote: {_first_difference(now, _nearest(now, versions))}"
+
+
+def _nearest(now: str, versions: Sequence[str]) -> str:
+    """The version with which it has the longest beginning in common."""
+
+    def common(text: str) -> int:
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(now, text, strict=False)))
+
+    return max(versions, key=common)
 
 
 def _half(change: FileChange, now: str) -> str:

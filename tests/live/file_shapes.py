@@ -194,9 +194,35 @@ class Proposing(Agent):
         return answer
 
 
+class Clumsy(Agent):
+    """With bugs of tools that put one text in the place of another."""
+
+    def replaced(self, path, text, old, new):
+        if "expands-tabs" in self.bugs:
+            text, old, new = (it.expandtabs() for it in (text, old, new))
+        if "ends-lines-twice" in self.bugs and old.endswith("\n"):
+            new += "\n"
+        if "joins-lines" in self.bugs:
+            new = new.rstrip("\n")
+        if "takes-the-first-line" in self.bugs:
+            old = old.splitlines()[0]
+        return super().replaced(path, text, old, new)
+
+    def store(self, path, data):
+        if "never-shortens" in self.bugs and Path(path).exists():
+            with open(path, "r+b") as file:  # noqa: PTH123
+                file.write(data)
+        else:
+            super().store(path, data)
+
+
 blocks, diffs, formatting, on_a_copy, late, proposing = (
     agent(kind) for kind in (Blocks, Diffs, Formatting, OnACopy, Late, Proposing)
 )
 ignores_misfits = agent(Diffs, "ignores-misfits")
 writes_over_its_user = agent(Late, "writes-over-its-user")
 forgets_all_but_the_last = agent(Proposing, "forgets-all-but-the-last")
+expands_tabs, ends_lines_twice, joins_lines, takes_the_first_line, never_shortens = (
+    agent(Clumsy, bug)
+    for bug in ("expands-tabs", "ends-lines-twice", "joins-lines", "takes-the-first-line", "never-shortens")
+)

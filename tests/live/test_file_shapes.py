@@ -14,6 +14,11 @@ SOUND = ("blocks", "diffs", "formatting", "on_a_copy", "late", "proposing")
 SEEN = {
     "ignores_misfits": {"edit-does-not-match": "files_kept"},
     "writes_over_its_user": {"file-changes-before-the-edit": "files_kept"},
+    "expands_tabs": {"edit-keeps-tabs": "files_kept"},
+    "ends_lines_twice": {"edit-keeps-tabs": "files_kept"},
+    "joins_lines": {"edit-keeps-tabs": "files_kept"},
+    "takes_the_first_line": {"edit-keeps-line-ends": "files_kept"},
+    "never_shortens": {"file-is-written-anew": "files_kept"},
     "forgets_all_but_the_last": {"edit-has-signs-of-patterns": "file_result_true"},
 }
 

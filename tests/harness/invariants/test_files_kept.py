@@ -103,6 +103,17 @@ HARMED = {
         NOTES,
         NOTES.replace("Buy bread.", "Bread"),
     ),
+    "has more behind what belongs there: 'Anna.'": ([write("Cuy bread.\n")], NOTES, "Cuy bread.\nAnna.\nWater.\n"),
+    "holds what no call of the model wrote: 'Dance.', and not 'Eat.'": (
+        [write("Sing.\nEat.\nRest.\n")],
+        NOTES,
+        "Sing.\nDance.\nRest.\n",
+    ),
+    "has other blanks or line ends: '        Eat.', and not '\\tEat.'": (
+        [write("Sing.\n\tEat.\nRest.\n")],
+        NOTES,
+        "Sing.\n        Eat.\nRest.\n",
+    ),
     "has lost a line that no call changed: 'Water the plants.'": (
         [BREAD],
         NOTES,
