@@ -108,3 +108,25 @@ def test_a_user_who_sees_that_all_begins_anew_is_not_deceived(shows: str, status
     tell.message()
     tell.reply(tell.ask(1, sees=(2,), replies=()), f"Still. {tell.nonce}")
     assert check("session_remembers", tell.end(opened=opened).seal()).status == status
+
+
+@pytest.mark.parametrize(
+    ("again", "lost", "status"), [(True, True, "fail"), (False, True, "nothing"), (True, False, "nothing")]
+)
+def test_an_earlier_answer_does_not_come_again_with_the_connection(again: bool, lost: bool, status: str):
+    """A service that sends all events again, to a page that appends them."""
+    tell = HistoryBuilder()
+    tell.message()
+    first = f"All is well. {tell.nonce}"
+    tell.reply(tell.ask(1), first)
+    tell.end(first, appends=True)
+    tell.message()
+    call = tell.ask(1)
+    if lost:
+        tell.fires("down", call, "channel")
+    second = f"Still. {tell.nonce}"
+    tell.reply(call, second)
+    found = check("page_kept", tell.end(f"{first}\n{second}" if again else second, appends=True).seal())
+    assert found.status == status
+    if status == "fail":
+        assert found.says == "turn 2: the page lost its connection, and then showed the answer of turn 1 once more"
