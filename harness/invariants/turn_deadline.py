@@ -138,6 +138,8 @@ def _so_far(history: History, turn: Turn) -> str:
         return f"gave no answer and no error (the chat refused what it sent: {refused})"
     told = told_of(turn)
     words = f"the {told}" if told is not None else told_words(turn, history)
+    if words and turn.end is not None and turn.end.appends and not (turn.end.answer or turn.end.error):
+        return f"told {words} to its log only, and gave its user no answer and no error"
     return f"reported {words}, but neither answered nor gave up" if words else "gave no answer and no error"
 
 

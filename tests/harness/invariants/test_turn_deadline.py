@@ -88,13 +88,14 @@ def test_a_turn_that_is_late_by_its_own_time_outs_says_so(tries: int, says: str)
     assert check("turn_deadline", tell.seal(), turn_s=60).says.endswith(says)
 
 
-def _retried_until(stderr: str) -> str:
+def _retried_until(stderr: str, *, appends: bool = False) -> str:
     tell = HistoryBuilder()
     tell.message()
     for _ in range(3):
         tell.refuse(tell.ask(1), 429)
         tell.wait(20)
-    return check("turn_deadline", tell.deadline(60).end("", ended="deadline", stderr=stderr).seal(), turn_s=60).says
+    tell.deadline(60).end("", ended="deadline", stderr=stderr, appends=appends)
+    return check("turn_deadline", tell.seal(), turn_s=60).says
 
 
 def test_a_turn_that_told_of_each_refusal_and_went_on_is_late_and_not_called_silent():
@@ -103,6 +104,13 @@ def test_a_turn_that_told_of_each_refusal_and_went_on_is_late_and_not_called_sil
     assert told == "turn 1 reported the 429, but neither answered nor gave up within 60.0 s"
     assert _retried_until("\x1b[33m429\x1b[0m, again in 1 s").startswith("turn 1 reported the 429")
     assert _retried_until("pid 42900 ^C KeyboardInterrupt") == "turn 1 gave no answer and no error within 60.0 s"
+
+
+def test_what_a_bot_told_only_its_log_was_not_told_to_its_user():
+    """In a chat and on a page nobody reads what the program prints."""
+    told = _retried_until("Failed with status 429", appends=True)
+    says = "turn 1 told the 429 to its log only, and gave its user no answer and no error within 60.0 s"
+    assert told == says
 
 
 @pytest.mark.parametrize(
