@@ -30,7 +30,8 @@ class FileChange:
     left: FileSeen | None = None
     """What it held at the end of the turn before, if its user has written into it since."""
     late: Sequence[ToolUse] = ()
-    """Calls of earlier turns without an effect so far: some agents work on a copy, and bring it when a turn is over."""
+    """Calls that may have an effect on it too: those of earlier turns without one so far, because some agents work on a
+    copy and bring it when a turn is over, and those of a symbolic link to it."""
 
     def versions(self, *, with_use: ToolUse | None = None, without: ToolUse | None = None) -> frozenset[str]:
         """The texts that it may hold now: all, or those in which one of the calls has its effect, or has none."""
@@ -136,7 +137,8 @@ def file_changes(history: History) -> Iterator[FileChange]:
         known = not (any(use.offered.file is None for use in uses) or _killed(history, before.id, after.id))
         left = {it.path: it for it in earlier.files} if earlier is not None and before.by_user else {}
         for old, now in zip(before.files, after.files, strict=True):
-            mine, still = [use for use in uses if _changes(use, now.path)], late.get(now.path, [])
+            mine = [use for use in uses if _changes(use, now.path)]
+            still = [*late.get(now.path, []), *_through_links(uses, now.path, before)]
             whole = _once(use for use in mine if use.offered.whole)
             halves = _once(use for use in mine if not use.offered.whole)
             still = still if len(whole) + len(still) <= MOST_CALLS else []
@@ -149,6 +151,14 @@ def file_changes(history: History) -> Iterator[FileChange]:
 
 def _killed(history: History, first: int, last: int) -> bool:
     return any(turn.killed is not None and first < turn.killed.id < last for turn in history.turns)
+
+
+def _through_links(uses: Sequence[ToolUse], path: str, before: FilesSeen) -> list[ToolUse]:
+    """Calls that change another path of the same file: the link to it, or the file behind the link."""
+    ends = {it.path: it.link_to or it.path for it in before.files}
+    end = ends.get(path, path)
+    same = [other for other, its_end in ends.items() if its_end == end and other != path]
+    return _once(use for use in uses if use.offered.whole and any(_changes(use, other) for other in same))
 
 
 def _changes(use: ToolUse, path: str) -> bool:

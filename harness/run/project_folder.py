@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wedgehog.harness.agents.context import AgentContext
@@ -46,7 +46,7 @@ class ProjectFolder:
             self._look(turn, ())
 
     def _look(self, turn: int, by_user: tuple[str, ...]) -> None:
-        files = tuple(seen(self._path(name), name) for name in self._names)
+        files = tuple(self._seen(name) for name in self._names)
         self.history.add(FilesSeen(turn=turn, files=files, by_user=by_user))
 
     def _add_rules(self) -> None:
@@ -56,6 +56,16 @@ class ProjectFolder:
             text = own.read_text("utf-8") if own is not None and own.is_file() else ""
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{text}\n# Rules of this project\n\n{self.scenario.rules}\n", "utf-8")
+
+    def _seen(self, name: str) -> FileSeen:
+        """A file, and which one it is a link to."""
+        path = self._path(name)
+        found = seen(path, name)
+        if not path.is_symlink():
+            return found
+        end = path.resolve()
+        leads_to = (it for it in self._names if it != name and self._path(it).resolve() == end)
+        return replace(found, link_to=next(leads_to, "?"))
 
     def _path(self, name: str) -> Path:
         place = self.place()
@@ -69,17 +79,21 @@ class ProjectFolder:
                 path.mkdir(exist_ok=True)
             elif config.kind == "pipe":
                 os.mkfifo(path)
-            elif config.kind == "link":
-                path.symlink_to(config.to)
+            elif config.link_to:
+                path.unlink(missing_ok=True)
+                path.symlink_to(os.path.relpath(self._path(config.link_to), path.parent))
             else:
                 path.write_bytes(config.content)
+                if config.executable:
+                    path.chmod(0o755)
 
 
 def seen(path: Path, name: str) -> FileSeen:
     """What stands in a file now."""
     try:
-        if stat.S_ISREG(path.stat().st_mode):
-            return FileSeen.of(name, path.read_bytes())
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
+            return FileSeen.of(name, path.read_bytes(), executable=bool(mode & stat.S_IXUSR))
     except (FileNotFoundError, NotADirectoryError):
         return FileSeen(name, "missing")
     except OSError:

@@ -2,7 +2,6 @@
 
 import builtins
 import codecs
-import posixpath
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -58,17 +57,19 @@ class ProjectFileConfig(ConfigModel):
     """How often all of this stands in it."""
     bytes: NonNegativeInt = 0
     """It is filled up to this size with lines of dots."""
-    kind: Literal["file", "folder", "pipe", "link"] = "file"
-    """`pipe`: a named pipe that no other program writes to. `link`: a symbolic link."""
-    to: str = ""
-    """Where a link leads, as a path from its own folder."""
+    executable: bool = False
+    """Whether it may be executed, as a script."""
+    link_to: str = ""
+    """It is a symbolic link to the file at this path from the working folder, and has no text of its own."""
+    kind: Literal["file", "folder", "pipe"] = "file"
+    """`pipe`: a named pipe that no other program writes to."""
 
     @model_validator(mode="after")
     def _has_content(self) -> "ProjectFileConfig":
-        if self.kind != "file" and (self.text or self.hex or self.bytes):
-            raise BadValueError(f"a {self.kind} has no text")
-        if (self.kind == "link") != bool(self.to):
-            raise BadValueError("a link needs a path (`to`)" if not self.to else f"a {self.kind} leads nowhere", "to")
+        if (self.kind != "file" or self.link_to) and (self.text or self.hex or self.bytes or self.executable):
+            raise BadValueError(f"a {'link' if self.link_to else self.kind} has no text, and is not executable")
+        if self.link_to:
+            check_path(self.link_to)
         try:
             self.text.encode(self.encoding)
         except UnicodeEncodeError as wrong:
@@ -84,10 +85,8 @@ class ProjectFileConfig(ConfigModel):
 
 
 def _paths(files: dict[str, ProjectFileConfig]) -> dict[str, ProjectFileConfig]:
-    for name, file in files.items():
+    for name in files:
         check_path(name)
-        if file.to:
-            check_path(posixpath.normpath(posixpath.join(posixpath.dirname(name), file.to)))
     return files
 
 

@@ -7,7 +7,8 @@
 >>> history = tell.end().seal()
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from wedgehog.harness.record.events.call import ToolResult
@@ -33,6 +34,7 @@ from wedgehog.harness.record.events.turn import (
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing.call_builder import CallBuilder
 
+NO_LINKS: Mapping[str, str] = {}
 MODEL = "claude-sonnet-4-6"
 CUT_TEXT = "The lighthouse keeper counted seventeen"
 """Text of a reply up to its cut; long enough to be recognized."""
@@ -202,9 +204,17 @@ class HistoryBuilder(CallBuilder):
         """A command has ended."""
         self.add(BeaconSeen(token=token, phase="done", exit_code=exit_code))
 
-    def finds(self, *, by_user: Sequence[str] = (), **texts: str | bytes | None) -> "HistoryBuilder":
+    def finds(
+        self,
+        *,
+        by_user: Sequence[str] = (),
+        executable: Sequence[str] = (),
+        links: Mapping[str, str] = NO_LINKS,
+        **texts: str | bytes | None,
+    ) -> "HistoryBuilder":
         """What stands now in the files of these names (`.txt` is added); None: the file is not there."""
-        files = tuple(_file(f"{name}.txt", text) for name, text in texts.items())
+        found = (_file(f"{name}.txt", text) for name, text in texts.items())
+        files = tuple(replace(it, executable=it.path in executable, link_to=links.get(it.path, "")) for it in found)
         self.add(FilesSeen(turn=self._given.turn, files=files, by_user=tuple(by_user)))
         return self
 

@@ -10,6 +10,7 @@ import html
 import json
 import os
 import re
+import shutil
 import stat
 import struct
 from pathlib import Path
@@ -221,13 +222,16 @@ class Agent:
         if "writes-in-place" in self.bugs:
             Path(path).write_bytes(data)
             return
-        fresh = Path(f"{path}.new")
+        end = Path(path) if "forgets-modes" in self.bugs else Path(path).resolve()
+        fresh = Path(f"{end}.new")
         try:
             fresh.write_bytes(data)
+            if end.exists() and "forgets-modes" not in self.bugs:
+                shutil.copymode(end, fresh)
         except OSError:
             fresh.unlink()
             raise
-        fresh.replace(path)
+        fresh.replace(end)
 
     async def edit(self, path, edits):
         data = self.before(path)
@@ -404,6 +408,7 @@ BUGS = (
     "matches-carriage-returns",
     "follows-links",
     "edits-the-first-place",
+    "forgets-modes",
 )
 for bug in BUGS:
     globals()[bug.replace("-", "_")] = agent(Agent, bug)

@@ -37,12 +37,19 @@ SEEN = {
         "picture-is-too-large": "session_recovers",
     },
     "takes_nothing_for_missing": {"file-is-written-anew": "file_calls_work"},
+    "forgets_modes": {"edit-keeps-modes": "modes_kept"},
     "matches_carriage_returns": {"edit-keeps-line-ends": "file_calls_work"},
     "follows_links": {"search-meets-circular-links": "turn_deadline"},
     "edits_the_first_place": {"edit-fits-two-places": "edit_place_told"},
 }
 IN_VIRTUAL_TIME = "the scenario's faults act on processes and disk"
-STRICT = ("compares_times", "takes_nothing_for_missing", "matches_carriage_returns", "edits_the_first_place")
+STRICT = (
+    "compares_times",
+    "takes_nothing_for_missing",
+    "matches_carriage_returns",
+    "edits_the_first_place",
+    "forgets_modes",
+)
 
 
 @pytest.fixture

@@ -66,9 +66,19 @@ def _full_disk(play: RunDraw) -> None:
     play.tell.end().finds(notes="")
 
 
+def _lost_mode(play: RunDraw) -> None:
+    """A script may not be executed after an edit."""
+    play.tell.finds(executable=["notes.txt"], notes=NOTES)
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="edit", files=[_edit("bread", "cake")])
+    play.tell.answer_step(2, [result(token, printed=False, signs=())])
+    play.tell.end().finds(notes=NOTES.replace("bread", "cake"))
+
+
 FILES: Mapping[str, tuple[Violation, ...]] = {
     "files_kept": (_half_a_file, _emptied_file),
     "files_survive": (_full_disk,),
+    "modes_kept": (_lost_mode,),
     "file_result_true": (_lost_edit,),
     "file_calls_work": (_refused_edit,),
     "edit_place_told": (_first_place,),

@@ -38,12 +38,16 @@ class FileSeen:
     sha256: str = ""
     text: str | None = None
     r"""Its bytes as UTF-8, each byte that is none as `\xff`; None: longer than MOST_TEXT_BYTES, or no file."""
+    executable: bool = False
+    """Whether its owner may execute it."""
+    link_to: str = ""
+    """It is a symbolic link to this file; empty if it is none."""
 
     @classmethod
-    def of(cls, path: str, data: bytes) -> "FileSeen":
+    def of(cls, path: str, data: bytes, *, executable: bool = False) -> "FileSeen":
         """A file with these bytes."""
         text = data.decode("utf-8", "backslashreplace") if len(data) <= MOST_TEXT_BYTES else None
-        return cls(path, "file", len(data), hashlib.sha256(data).hexdigest(), text)
+        return cls(path, "file", len(data), hashlib.sha256(data).hexdigest(), text, executable)
 
 
 class FilesSeen(Event):

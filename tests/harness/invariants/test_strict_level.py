@@ -29,7 +29,7 @@ def test_the_strict_ones_never_decide_at_the_usual_level():
     of_its_model = {"asked_once", "history_kept", "rounds_kept", "said_once", "session_goes_on", "words_kept"}
     of_its_model |= {"instructions_kept"}
     of_its_tools = {"arguments_told", "calls_kept", "cut_told", "failure_told", "output_told", "subagent_end_told"}
-    of_its_tools |= {"edit_place_told", "file_calls_work", "files_survive"}
+    of_its_tools |= {"edit_place_told", "file_calls_work", "files_survive", "modes_kept"}
     others = {"loop_noticed", "missing_tools_told", "next_command_runs", "no_invented_answer", "page_kept"}
     assert strict == of_its_user | of_its_model | of_its_tools | others
 
