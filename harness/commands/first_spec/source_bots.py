@@ -1,4 +1,4 @@
-"""A program that is a bot in a chat, by the library that it imports."""
+"""A program that is a bot in a chat, by the library that it imports or by how it asks for messages."""
 
 import re
 from typing import Final
@@ -6,7 +6,7 @@ from typing import Final
 _TELEGRAM: Final = re.compile(
     r"^\s*(?:from|import)\s+(?:telegram\.ext|aiogram|telebot)\b"
     r"|(?:require\(|from\s+)['\"](?:grammy|telegraf|node-telegram-bot-api)['\"]"
-    r"|\bapi\.telegram\.org\b",
+    r"|\bapi\.telegram\.org\b|['\"/]getUpdates\b",
     re.MULTILINE,
 )
 _SLACK: Final = re.compile(

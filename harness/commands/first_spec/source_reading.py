@@ -11,8 +11,8 @@ ANSWERS: Final = ("answer", "reply", "response", "result", "output", "completion
 """The usual names of an answer, the likeliest first."""
 HEALTH: Final = re.compile(r"health|ready|ping|status|live")
 """What the path of a health check has."""
-_CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|respond|run|invoke|say")
-"""What the path has at which a service takes messages."""
+CHAT: Final = re.compile(r"chat|message|ask|prompt|quer|complet|agent|answer|repl(?:y|ies)|respond|run|invoke|say")
+"""What the path has at which a service takes messages, and the name of a function that answers them."""
 SESSION: Final = re.compile(r"session|conversation|thread|chat_?id|user_?id", re.IGNORECASE)
 """What the name of a session has."""
 VARIABLE_OF: Final = r"(?:\benviron(?:\.get\(|\[)\s*['\"]|\bgetenv\(\s*['\"]|\bprocess\.env(?:\.|\[['\"]))"
@@ -35,7 +35,7 @@ def of_service(asked: list[dict[str, object]], paths: Iterable[str]) -> dict[str
     if not asked:
         return {}
     alive = next((path for path in paths if HEALTH.search(path)), "")
-    likely = min(asked, key=lambda keys: ("answer" not in keys, not _CHAT.search(str(keys["url"]))))
+    likely = min(asked, key=lambda keys: ("answer" not in keys, not CHAT.search(str(keys["url"]))))
     return {**({"ready": alive} if alive else {}), **likely}
 
 

@@ -91,6 +91,7 @@ _SERVES = re.compile(
 )
 _ARGV = re.compile(r"(?<!\bin )\bsys\.argv\b")
 _ARGUMENTS = re.compile(r"^\s*(?:from|import)(?: .*,)? (?:argparse|click|typer|fire)\b", re.MULTILINE)
+_RUNS = ("asyncio.run", "anyio.run", "trio.run")
 _BLOCKS = ("serve_forever", "run_forever", "run_app", "parse_args", "mainloop")
 
 
@@ -135,4 +136,4 @@ def runs_when_imported(tree: ast.Module) -> bool:
         return True
     plain = (node for node in tree.body if isinstance(node, ast.Expr | ast.Assign))
     called = (call.func for node in plain for call in calls(node))
-    return any(isinstance(it, ast.Attribute) and it.attr in _BLOCKS for it in called)
+    return any(isinstance(it, ast.Attribute) and (it.attr in _BLOCKS or ast.unparse(it) in _RUNS) for it in called)

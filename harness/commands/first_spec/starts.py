@@ -15,7 +15,7 @@ from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_progr
 from wedgehog.harness.commands.first_spec.source_options import message_words, shown_words
 from wedgehog.harness.commands.first_spec.source_others import scripts
 from wedgehog.harness.commands.first_spec.source_pages import page_of
-from wedgehog.harness.commands.first_spec.source_reading import QUESTIONS
+from wedgehog.harness.commands.first_spec.source_reading import CHAT, QUESTIONS
 from wedgehog.harness.commands.first_spec.source_screen import screen_of
 from wedgehog.harness.commands.first_spec.source_talk import (
     lines_of,
@@ -41,6 +41,8 @@ _ACP: Final = re.compile(
     re.MULTILINE,
 )
 """What an agent has that speaks the Agent Client Protocol with its official package, of Python or of Node."""
+_OF_ANY_FUNCTION: Final = ("text", "input", "content")
+"""Parameters that many functions have which answer nothing."""
 
 
 def starts(
@@ -195,12 +197,14 @@ def _assigned_calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
 
 
 def _answering(tree: ast.Module) -> Iterator[str]:
-    """Yield the public functions of a module whose first parameter is a message."""
+    """Yield the public functions of a module whose first parameter is a message, those with a fitting name first."""
+    found = list[str]()
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
             first = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)][:1]
-            if first and first[0] in QUESTIONS:
-                yield node.name
+            if first and first[0] in QUESTIONS and (CHAT.search(node.name) or first[0] not in _OF_ANY_FUNCTION):
+                found.append(node.name)
+    yield from sorted(found, key=lambda name: not CHAT.search(name))
 
 
 def _holds(path: Path, module: str) -> bool:

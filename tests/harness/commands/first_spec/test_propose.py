@@ -214,6 +214,13 @@ def test_the_wire_of_most_files_wins(tmp_path: Path):
         ({"loop__py": AS_A_STREAM}, "lines", "python loop.py"),
         ({"crew__py": f"import sys\nmain(sys.argv[1])\n{MAIN}", "util__py": ""}, "command", "python crew.py {message}"),
         ({"core__py": "def _hidden(message): ...\nasync def reply(message, *, key): ..."}, "callable", "core.py:reply"),
+        ({"core__py": "def parts(text): ...\ndef ask(text): ..."}, "callable", "core.py:ask"),
+        ({"core__py": "def shorten(message): ...\ndef answer(message): ..."}, "callable", "core.py:answer"),
+        (
+            {"mine__py": "API = environ['API']\nasync def parts(text): ...\npost(f'{API}/getUpdates')"},
+            "chat",
+            "python mine.py",
+        ),
     ],
 )
 def test_the_start_is_what_the_files_say(tmp_path: Path, files: dict[str, str], kind: str, command: str):
@@ -231,6 +238,8 @@ def test_the_start_is_what_the_files_say(tmp_path: Path, files: dict[str, str], 
         {"build__sh": "message=$1"},
         {"agent__pl": "print 'no message is read'"},
         {"core__py": "def reply(message): ...\nServer(8000).serve_forever()"},
+        {"core__py": "def reply(message): ...\nasyncio.run(main())"},
+        {"core__py": "def parts(text, most=4000): ..."},
         {"core__py": "def reply(message): ...\nwhile True: print(reply(input()))"},
         {"core__py": f"import argparse, sys\np = argparse.ArgumentParser()\nmain(sys.argv[1])\n{MAIN}"},
         {"a__py": f"import sys\nmain(sys.argv[1])\n{MAIN}", "b__py": f"import sys\nmain(sys.argv[1])\n{MAIN}"},

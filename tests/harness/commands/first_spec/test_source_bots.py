@@ -1,4 +1,4 @@
-"""Bots in a chat are known by the library that they import."""
+"""Bots in a chat are known by the library that they import, or by how they ask for messages."""
 
 import pytest
 import yaml
@@ -18,6 +18,8 @@ DISCORD = {"api": "discord", "quiet_s": 1}
         ("import telebot", {"quiet_s": 1}),
         ("const TelegramBot = require('node-telegram-bot-api')", {"quiet_s": 1}),
         ("URL = 'https://api.telegram.org/bot'", {"quiet_s": 1}),
+        ('await call("getUpdates", offset=offset)', {"quiet_s": 1}),
+        ("fetch(`${API}/getUpdates?offset=${offset}`)", {"quiet_s": 1}),
         ("from slack_bolt.async_app import AsyncApp", SLACK),
         ("import { App } from '@slack/bolt'", SLACK),
         ("import { App } from '@slack/bolt'; new App({ socketMode: true })", {"api": "slack", "quiet_s": 1}),
@@ -26,6 +28,7 @@ DISCORD = {"api": "discord", "quiet_s": 1}
         ("import discord_webhook", {}),
         ("import telegram_notify", {}),
         ("# like aiogram", {}),
+        ("# getUpdates is not used here", {}),
         ("", {}),
     ],
 )
