@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from wedgehog.fake_llm.script.file_tools import EDIT_FILE, WRITE_FILE
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.known_runtimes import known
@@ -43,11 +44,18 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     if facts.worker:
         yield CheckFinding(True, "it runs another program that asks the model: the scenarios of the tag worker apply")
     if facts.file_tools:
-        does = ", ".join(sorted(facts.file_tools))
-        yield CheckFinding(True, f"it has tools of its own for files ({does}): the scenarios of the tag files apply")
+        yield CheckFinding(True, _of_files(facts.file_tools))
     yield from _refused_hosts(history)
     for refusal in sorted(facts.refusals):
         yield CheckFinding(False, f"the provider refused a request without any fault: {refusal}", optional=True)
+
+
+def _of_files(roles: frozenset[str]) -> str:
+    """What it can do with files; a tool of an unusual shape is not known for what it does."""
+    missing = " or ".join(role for role in (WRITE_FILE, EDIT_FILE) if role not in roles)
+    but = f", but not those that call {missing}: no tool was taken for that" if missing else ""
+    does = ", ".join(sorted(roles))
+    return f"it has tools of its own for files ({does}): the scenarios of the tag files apply{but}"
 
 
 def _failed(agent: AgentSpec, facts: ControlFacts, history: History) -> str:

@@ -354,6 +354,26 @@ async def test_hosts_that_were_refused_are_told(tmp_path: Path):
     ]
 
 
+@pytest.mark.parametrize(
+    ("roles", "end"),
+    [
+        ({"read_file", "write_file", "edit_file"}, "apply"),
+        ({"write_file", "edit_file"}, "apply"),  # its model reads by commands
+        ({"read_file", "write_file"}, "apply, but not those that call edit_file: no tool was taken for that"),
+        ({"read_file"}, "apply, but not those that call write_file or edit_file: no tool was taken for that"),
+    ],
+)
+async def test_what_no_tool_is_known_for_is_told(tmp_path: Path, roles: set[str], end: str):
+    """Its author has such a tool, of another shape, and else learns of it only from the skipped scenarios."""
+    await looked(tmp_path)
+    history = read(next((tmp_path / "kept").rglob("control/*/history.jsonl")))
+    facts = ControlFacts(True, file_tools=frozenset(roles))
+    (line,) = [it.says for it in findings(load_spec(tmp_path / "mine.yaml"), facts, history) if "for files" in it.says]
+    assert (
+        line == f"it has tools of its own for files ({', '.join(sorted(roles))}): the scenarios of the tag files {end}"
+    )
+
+
 def test_a_runtime_that_does_not_start_is_told_how_to_be_installed_again(tmp_path: Path):
     """Its installation may be broken, and the file that says how to talk to it is seldom wrong."""
     spec = tmp_path / "mine.yaml"
