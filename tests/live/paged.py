@@ -13,6 +13,7 @@ The page streams an answer, has a button to stop it, and shows errors. Its bugs:
 - `by-clock`: the page shows only what is later than the message, by its own clock
 - `dead`: when the stream breaks, the page keeps what had come, and says nothing
 - `holes`: when the stream breaks, the page goes on with what the model says later
+- `shows-again`: when the stream breaks, the page appends all that was said
 
 Its user may begin another conversation, and come back by the list. More bugs:
 
@@ -107,13 +108,11 @@ function go(other) {
   working(bug == "locks" && running > 0)
   load()
 }
-async function goOn(it, all) {
+async function allSaid() {
   for (;;) {
     await new Promise((go) => setTimeout(go, 300))
     const kept = await fetch("/api/" + id).then((reply) => reply.json(), () => ({busy: true}))
-    if (kept.busy) continue
-    it.textContent = all + kept.said.at(-1).text.split(" ").pop()
-    return
+    if (!kept.busy) return kept.said
   }
 }
 async function send(text) {
@@ -152,7 +151,8 @@ async function send(text) {
     if (!ended) throw new Error("the connection was lost")
   } catch (wrong) {
     if (bug == "spins") return
-    if (bug == "holes" && it) await goOn(it, all)
+    if (bug == "holes" && it) it.textContent = all + (await allSaid()).at(-1).text.split(" ").pop()
+    else if (bug == "shows-again") for (const it of await allSaid()) add(it.who, it.text)
     else if (bug != "dead" && seen()) alert.textContent = "Error: " + wrong.message
   }
   running -= 1

@@ -35,6 +35,7 @@ STORIES: dict[str, dict[str, set[str]]] = {
         "dead": {"error_surfaced"},
         "holes": {"truncation_noticed"},
     },
+    "page-loses-its-connection-later": {"sound": set(), "shows-again": set(), "dead": {"error_surfaced"}},
     "page-clock-is-ahead": {
         "sound": set(),
         "by-clock": {"error_surfaced", "session_recovers", "turn_answered"},
@@ -67,6 +68,7 @@ STORIES: dict[str, dict[str, set[str]]] = {
 FORGETFUL = {
     "page-is-loaded-again": {"anew", "shows-nothing"},
     "front-end-goes-away-in-mid-reply": {"looks-idle"},
+    "page-loses-its-connection-later": {"shows-again"},
     "answer-comes-while-user-is-in-another-chat": {"stays-empty", "one-id"},
     "user-comes-back-before-the-answer": {"shows-half"},
 }
