@@ -157,7 +157,7 @@ def check_invariant(name: str, parameters: Mapping[str, object] | None) -> str:
 
 def _has_word(file: ScenarioFile, words: str) -> bool:
     text = " ".join((file.scenario.name, file.family, *file.scenario.tags)).lower()
-    return not words or any(word in text for word in words.lower().split())
+    return not words or any(word in text for word in words.lower().replace(",", " ").split())
 
 
 def _unique(chosen: Sequence[ScenarioFile]) -> None:

@@ -123,6 +123,7 @@ def test_words_choose_by_name_family_and_tags(incident: Any):
         stall={"tags": ["slow"], "expect": {"buggy": "pass"}}, cut={"tags": ["Quick"], "expect": {"buggy": "pass"}}
     )
     assert chosen(scenarios=(str(folder),), words="quick nothing") == ["cut x buggy"]
+    assert chosen(scenarios=(str(folder),), words="nothing,quick") == ["cut x buggy"]
     assert len(chosen(scenarios=(str(folder),), words="INCIDENT")) == 2
     with pytest.raises(UsageError, match="no scenario matches 'nothing'"):
         chosen(scenarios=(str(folder),), words="nothing")
