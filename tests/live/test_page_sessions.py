@@ -1,6 +1,7 @@
 """A page without a model: what its user sees is the answer, and what they do there."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -112,7 +113,7 @@ def _needs_a_browser() -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> "AsyncIterator[Callable[[], Browser]]":
     """One browser for all tests, as in a campaign: each user has a window of their own."""
-    async with browser_of_users("test-pages") as users:
+    async with browser_of_users(f"test-pages-{os.getpid()}") as users:
         yield users
 
 
@@ -125,7 +126,7 @@ def opened(tmp_path: Path, browser: "Callable[[], Browser]") -> Opened:
         (tmp_path / "page.py").write_text(SMALL)
         page = {"start": ["{python}", "{here}/page.py", "{port}"], **KEYS, **keys}
         (tmp_path / "agent.yaml").write_text(yaml.safe_dump({"name": "a", "wire": "anthropic", "page": page}))
-        mark, log = f"test-{tmp_path.name}/run", tmp_path / "log"
+        mark, log = f"test-{tmp_path.name}-{os.getpid()}/run", tmp_path / "log"
         there = AgentContext(tmp_path / "run", "http://127.0.0.1:9", "k", "s", mark, log, WallClock())
         work = cast("Work", SimpleNamespace(has_asked=lambda words: False))
         there = replace(there, browser=browser, work=work, one_user=one_user)

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def playing(tmp_path: Path) -> Any:
         (tmp_path / "agent.yaml").write_text(yaml.safe_dump({**words, "recover_s": 0, **more}))
         store = RunStore(tmp_path / "run", tmp_path / "bodies")
         agent = load_spec(tmp_path / "agent.yaml")
-        control, mark = shown if story else None, f"{tmp_path.name}/{next(marks)}"
+        control, mark = shown if story else None, f"{tmp_path.name}-{os.getpid()}/{next(marks)}"
         job = Job(story or control_scenario(), agent, control, 0, mark, "embedded", tmp_path, words=mark)
         if network is not None:
             history, facts = await run(job, network, store, WallClock())
