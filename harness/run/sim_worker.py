@@ -12,9 +12,9 @@ import signal
 import socket
 import sys
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from wedgehog.harness.record.history import add_trouble
 from wedgehog.harness.record.store import RunStore
@@ -33,7 +33,9 @@ AGENTS = "wedgehog.harness.agents.sim_callable"
 """Every run needs it, and it takes longer to import than many a run to play: so the worker imports it, once."""
 READY = b"ready"
 REAL_LIMIT_S = 600
-"""A simulated run that takes longer is stopped: it loops without waiting."""
+"""A simulated run that takes longer is stopped: it waits for something real."""
+CPU_LIMIT_S = 60.0
+"""One that computes for longer is stopped too. Most need less than a second of processor time."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,23 @@ class SimJob:
     job: Job
     folder: Path
     bodies: Path
+    cpu_limit_s: float = field(default_factory=lambda: CPU_LIMIT_S)
 
     def serve(self, world: SimWorld, line: socket.socket) -> None:
         """Play it, and answer with the facts of a control run."""
         signal.alarm(REAL_LIMIT_S)
+        signal.signal(signal.SIGPROF, lambda *_: self._give_up(line))
+        signal.setitimer(signal.ITIMER_PROF, self.cpu_limit_s)
         store = RunStore(self.folder.absolute(), self.bodies.absolute())
         line.sendall(pickle.dumps(play(world, self.job, store)))
+
+    def _give_up(self, line: socket.socket) -> NoReturn:
+        """End this process: no virtual time passes while its agent computes, so no bound of it is ever reached."""
+        used = f"the simulated run was stopped after {self.cpu_limit_s:g} s of processor time"
+        why = f"{used}: the agent computed without waiting (in --world live its turn ends at its bound)"
+        add_trouble(self.folder.absolute() / "history.jsonl", why)
+        line.sendall(pickle.dumps(None))
+        os._exit(0)
 
 
 class Served(Protocol):

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.live.together import entry, play
+from wedgehog.harness.campaign.options import Options
+
 AGENT = Path(__file__).with_name("virtual_agents.py")
 
 
@@ -68,6 +71,18 @@ def test_an_agent_that_ends_its_process_is_an_error_of_that_run_alone(wedgehog: 
     assert stalled["virtual_s"] is None, "five seconds after the last event of its history"
     assert f"virtual time: {cut['virtual_s']:.0f} s; the runs took " in done.stdout
     assert "Virtual time: 0 s" not in (tmp_path / "runs" / "latest" / "report.html").read_text()
+
+
+def test_an_agent_that_computes_without_an_end_is_an_error_of_that_run_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """No virtual time passes meanwhile, so it is stopped by the processor time that it has used."""
+    monkeypatch.setattr("wedgehog.harness.run.sim_worker.CPU_LIMIT_S", 2.0)
+    pairs = [entry(story, spec(tmp_path, "computes")) for story in ("stall-once", "reset-mid-reply")]
+    found = play(pairs, Options(tmp_path / "runs", world="sim"))
+    stalled, cut = (found[story, "computes"] for story in ("stall-once", "reset-mid-reply"))
+    assert (stalled.verdict, cut.verdict) == ("error", "pass")
+    assert "was stopped after 2 s of processor time: the agent computed without waiting" in stalled.says
 
 
 def test_the_same_seed_gives_the_same_history(tmp_path: Path):

@@ -58,6 +58,16 @@ async def dies(message: str, *, session_dir: str, llm_url: str, key: str) -> str
         os._exit(1)
 
 
+async def computes(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
+    """Computes without an end where the model's reply does not arrive."""
+    try:
+        async with asyncio.timeout(5):
+            return await hangs(message, session_dir=session_dir, llm_url=llm_url, key=key)
+    except TimeoutError:
+        while True:
+            pass
+
+
 def starts_a_thread(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
     """Not async, which is fine, but virtual time cannot wait for its thread."""
     thread = threading.Thread(target=time.sleep, args=(1,))
