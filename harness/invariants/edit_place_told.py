@@ -11,6 +11,8 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse
 
 TELLS = frozenset(("several", "number", "failed", "undone", "foreign"))
+OF_AN_EXIT_CODE = frozenset(("number", "failed", "undone"))
+"""An exit code of 0 has these signs, and a duration."""
 
 
 @invariant("edit_place_told", level="strict")
@@ -18,7 +20,8 @@ def edit_place_told(history: History) -> Iterator[Verdict]:
     """An edit whose old text stands at several places is refused, or its result says more than that it worked.
 
     The model means one place, and a tool that takes the first one may change another. A number in the result (of
-    places, of lines) is enough, as is any word that there are several. Judged as [`files_kept`](#files_kept) is.
+    places, of lines) is enough, as is any word that there are several; an exit code and a duration are not. Judged as
+    [`files_kept`](#files_kept) is.
 
     Fix: Refuse the edit, and say at how many places the old text stands, so that the model sends more of it. Offer a
     parameter that changes all of them.
@@ -42,5 +45,7 @@ def _fits_several(change: FileChange, use: ToolUse) -> bool:
 
 
 def _tells(result: ToolResult) -> bool:
-    known = result.signs is not None and not result.in_text
-    return not known or result.is_error or not TELLS.isdisjoint(result.signs or ())
+    if result.signs is None or result.in_text or result.is_error:
+        return True
+    words = TELLS - OF_AN_EXIT_CODE if "ended_well" in result.signs else TELLS
+    return not words.isdisjoint(result.signs)

@@ -61,6 +61,12 @@ _NO_SUCCESS = re.compile(
     r"|limit|gave up|lost|skip|\b[45]\d\d\b"
 )
 """Beside such a word a success is not all that is said. That there is no output is no word of a failure."""
+_FRAME_OF_SUCCESS = re.compile(
+    r"""\b(?:process )?(?:exit(?:ed)?|return)(?: with)?[ _]?(?:code|status)?['"]?[>:= ]*0(?![0-9.])(?:</\w+>)?"""
+    r"""|\b(?:(?:wall|elapsed|total)[ _]?)?(?:time|duration)(?:_\w+)?['"]? ?[:=] ?\d+(?:\.\d+)?"""
+    r"""(?: ?(?:ms|s|secs?|\w*seconds?)\b)?"""
+)
+"""What a program adds to the words of its tool: an exit code of 0, and how long it took."""
 _FIRST_COMMAND = re.compile(
     r"(?<=[{(] )(?:echo (?P<words>[A-Za-z][A-Za-z ]*)|seq (?P<low>\d+)(?: (?P<high>\d+))?)(?=\\n|;)"
 )
@@ -107,7 +113,14 @@ def _signs(text: str) -> tuple[str, ...]:
     found["bare"] = len(said) <= _SHORT and said.isascii() and _says_only_that_it_worked(said)
     found["answered"] = _ANSWERED.search(said) is not None and _UNANSWERED.search(said) is None
     found["success"] = _SUCCESS.search(said) is not None and _NO_SUCCESS.search(said) is None
+    found["ended_well"] = _has_only_the_frame_of_success(said)
     return tuple(name for name in _ORDER if found[name])
+
+
+def _has_only_the_frame_of_success(said: str) -> bool:
+    rest = _FRAME_OF_SUCCESS.sub(" ", said)
+    words = (*_WORDS["failed"], *_WORDS["undone"])
+    return rest != said and _NUMBER.search(rest) is None and not any(_has(rest, *word) for word in words)
 
 
 def _says_only_that_it_worked(said: str) -> bool:
@@ -142,11 +155,13 @@ _ORDER = (
     "bare",
     "answered",
     "success",
+    "ended_well",
 )
 """`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing.
 `bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with nothing below.
 `answered`: it says that the user has answered a question, and nothing that would take that back. `success`:
-it says that all went well, and no word of it says anything else."""
+it says that all went well, and no word of it says anything else. `ended_well`: its numbers and its words of a failure
+are those of an exit code of 0 and of a duration."""
 
 
 def prints_first(arguments: str) -> str:

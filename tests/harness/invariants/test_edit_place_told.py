@@ -43,6 +43,13 @@ def test_a_result_that_may_tell_it_passes(sign: str):
     assert edited("9", "10", FIRST, sign).status == "pass"
 
 
+def test_an_exit_code_of_0_tells_no_place():
+    """Its number and its words are of the program that made the edit."""
+    frame = ("failed", "number", "undone", "success", "ended_well")
+    assert edited("9", "10", FIRST, *frame).status == "fail"
+    assert edited("9", "10", FIRST, "several", *frame).status == "pass"
+
+
 @pytest.mark.parametrize("how", [{"known": False}, {"in_text": True}])
 def test_a_result_whose_words_are_not_known_may_tell_it(how: dict[str, bool]):
     """Older histories did not record them."""

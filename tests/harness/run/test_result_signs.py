@@ -76,6 +76,26 @@ def test_a_text_that_says_only_that_a_command_worked_is_known(text: str, bare: b
     assert ("bare" in signs_in(text)) == bare
 
 
+@pytest.mark.parametrize(
+    ("text", "well"),
+    [
+        ("Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM notes.txt\n", True),
+        ('{"output": "Success. Updated notes.txt", "metadata": {"exit_code": 0, "duration_seconds": 0.1}}', True),
+        ("<exit_code>0</exit_code>\n<output>Done: notes.txt</output>", True),
+        ("Process exited with code 0\nOutput:\nDone", True),
+        ("Exit code: 0\nOutput:\nSuccess. Updated line 2 of notes.txt", False),
+        ("Exit code: 0\nOutput:\nMonday\nwork at 10\n", False),
+        ("Exit code: 0\nOutput:\nThe file is unchanged", False),
+        ("Exit code: 1\nWall time: 0 seconds\nOutput:\nDone", False),
+        ("Exit code: 0\nOutput:\nInvalid patch", False),
+        ("Success. Updated notes.txt", False),
+    ],
+)
+def test_a_number_and_a_word_of_a_failure_may_be_only_those_of_an_exit_code_0(text: str, well: bool):
+    """They say nothing of what a tool has done."""
+    assert ("ended_well" in signs_in(text)) == well
+
+
 def test_a_long_text_is_read_at_its_ends():
     """A mark at its end is found, and half a megabyte takes no time."""
     assert "part" not in signs_in("1\n" * 200_000)
