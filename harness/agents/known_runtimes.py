@@ -21,6 +21,7 @@ from wedgehog.harness.agents.runtime_install import (
     node_package,
     path_of,
     place_of,
+    ripgrep_package,
 )
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec
 from wedgehog.harness.scenario.mistake import BadValueError
@@ -70,7 +71,7 @@ def ready(name: str) -> AgentSpec:
 
 
 def programs(spec: AgentSpec) -> list[Path]:
-    """Files that a runtime needs to start: those in its command line, and its own Node."""
+    """Files that a runtime needs: those in its command line, its own Node, and its own ripgrep."""
     runtime, place = spec.runtime, spec.install
     if runtime is None or place is None:
         return []
@@ -81,7 +82,9 @@ def programs(spec: AgentSpec) -> list[Path]:
         for name, folder in folders.items()
         if word.startswith(name)
     ]
-    return [*named_there, *(path_of(place, runtime)[0] / "node" for _ in filter(None, [runtime.node]))]
+    path = path_of(place, runtime)
+    own = {path[0] / "node": runtime.node, path[-1] / "rg": runtime.ripgrep}
+    return [*named_there, *(program for program, version in own.items() if version)]
 
 
 def _usual(spec: AgentSpec) -> str:
@@ -139,6 +142,8 @@ def _npm(runtime: Runtime, version: str, place: Path, report: Callable[[str], No
     packages = _packages(runtime, version)
     if runtime.node:
         packages.append(f"{node_package()}@{runtime.node}")
+    if runtime.ripgrep:
+        packages.append(f"{ripgrep_package()}@{runtime.ripgrep}")
     overrides = {name: f"file:{_stub(place, name, content)}" for name, content in runtime.stubs.items()}
     manifest = {"name": "wedgehog-agent", "private": True, "overrides": overrides}
     (place / "package.json").write_text(json.dumps(manifest, indent=1), encoding="utf-8")

@@ -45,6 +45,7 @@ class Runtime(BaseModel):
     licence: str
     same_as: Annotated[str | None, Field(description="the known runtime whose installations it uses")] = None
     node: Annotated[str | None, Field(description="the major version of Node to install with it")] = None
+    ripgrep: Annotated[str | None, Field(description="the version of @vscode/ripgrep to install with it")] = None
     npm_scripts: Annotated[bool, Field(description="whether its packages' install scripts run")] = True
     stubs: Annotated[dict[str, dict[str, str]], Field(description="npm packages to replace by the given files")] = {}
 
@@ -72,16 +73,25 @@ def bin_of(place: Path, runtime: Runtime) -> Path:
     return place / "venv" / ("Scripts" if sys.platform == "win32" else "bin")
 
 
+def _machine() -> str:
+    return {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
+
+
 def node_package() -> str:
     """The npm package that contains Node for this machine."""
-    machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64"}.get(platform.machine().lower(), platform.machine())
-    return f"node-{'win' if sys.platform == 'win32' else sys.platform}-{machine}"
+    return f"node-{'win' if sys.platform == 'win32' else sys.platform}-{_machine()}"
+
+
+def ripgrep_package() -> str:
+    """The npm package that contains ripgrep for this machine, which agents that search with it download else."""
+    return f"@vscode/ripgrep-{sys.platform}-{_machine()}"
 
 
 def path_of(place: Path, runtime: Runtime) -> tuple[Path, ...]:
-    """The first entries of the agent's PATH: its own Node, if it needs one, and its programs."""
+    """The first entries of the agent's PATH: its own Node, if it needs one, its programs, and its own ripgrep."""
     own_node = (place / "node_modules" / node_package() / "bin",) if runtime.node else ()
-    return (*own_node, bin_of(place, runtime))
+    own_ripgrep = (place / "node_modules" / ripgrep_package() / "bin",) if runtime.ripgrep else ()
+    return (*own_node, bin_of(place, runtime), *own_ripgrep)
 
 
 def installed(name: str) -> dict[str, dict[str, Any]]:

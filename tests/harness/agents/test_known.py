@@ -20,7 +20,7 @@ from wedgehog.harness.agents.known_runtimes import (
     ready,
     remove,
 )
-from wedgehog.harness.agents.runtime_install import MARK, agents_cache, node_package
+from wedgehog.harness.agents.runtime_install import MARK, agents_cache, node_package, ripgrep_package
 from wedgehog.harness.agents.spec import at_version, load_spec
 from wedgehog.harness.agents.surroundings import prepare
 from wedgehog.harness.record.clock import WallClock
@@ -161,10 +161,11 @@ def test_a_runtime_in_another_setting_shares_its_installations(cache: Path, ran:
     for spec in known().values():
         if spec.runtime is not None and spec.runtime.same_as is not None:
             of = known()[spec.runtime.same_as].runtime
-            assert of is not None and (of.npm, of.pip, of.node) == (
+            assert of is not None and (of.npm, of.pip, of.node, of.ripgrep) == (
                 spec.runtime.npm,
                 spec.runtime.pip,
                 spec.runtime.node,
+                spec.runtime.ripgrep,
             )
 
 
@@ -176,6 +177,16 @@ def test_an_unavailable_package_is_replaced_by_files_of_ours(cache: Path, ran: l
     assert set(overrides) == {"libsignal", "cssomnom"}
     stub = Path(overrides["libsignal"].removeprefix("file:"))
     assert json.loads((stub / "package.json").read_text())["name"] == "libsignal" and (stub / "src/curve.js").is_file()
+
+
+def test_an_agent_that_searches_with_ripgrep_gets_it_from_npm(cache: Path, ran: list[list[str]], tmp_path: Path):
+    """Else it downloads it when its model searches first, and without a network that search fails."""
+    place = install(named("opencode@1.18.33"), lambda line: None)
+    assert ran[0][-2:] == ["opencode-ai@1.18.33", f"{ripgrep_package()}@1.18.0"]
+    put("opencode", "1.18.33")
+    where = AgentContext(tmp_path / "run", "http://127.0.0.1:1", "k", "s", "r", tmp_path / "log", WallClock())
+    path = prepare(ready("opencode"), where).env["PATH"].split(":")
+    assert path[:2] == [f"{place}/node_modules/.bin", f"{place}/node_modules/{ripgrep_package()}/bin"]
 
 
 def test_an_installation_that_did_not_end_counts_as_none(cache: Path):
@@ -191,6 +202,7 @@ def test_an_installation_that_did_not_end_counts_as_none(cache: Path):
         ("pi", "node_modules/.bin/pi"),
         ("pi", f"node_modules/{node_package()}/bin/node"),
         ("openclaw", "node_modules/openclaw/openclaw.mjs"),
+        ("opencode", f"node_modules/{ripgrep_package()}/bin/rg"),
         ("tunacode", "venv/bin/python"),
     ],
 )
