@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
 from wedgehog.harness.record.error_words import plain, uncoloured
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Turn
@@ -30,16 +31,18 @@ def output_once(history: History) -> Iterator[Verdict]:
     nonce of the turn, the text that a broken reply had delivered, and any hundred letters of a reply of more than a
     thousand: a terminal keeps what has left its screen, and what is drawn anew from its beginning stands there twice. A
     program that streams cannot take back what it printed: a line such as "[retrying]" between the two texts, or on its
-    stderr, tells its user that they are one.
+    stderr, tells its user that they are one. An answer that its chat never confirmed may be sent again: an agent
+    cannot know whether it has arrived.
 
     Fix: When a retry begins, discard the text of the broken reply, or show the whole answer only when its stream
     has ended. If it is printed already, say that the reply begins again.
     """
+    unconfirmed = {fired.turn for fired in history.of(FaultFired) if fired.link == "chat"}
     for turn in history.turns:
         shown = plain(turn.end.answer) if turn.end is not None else ""
         if not shown:
             continue
-        twice = _twice(turn, shown)
+        twice = _twice(turn, shown, may_repeat=turn.number in unconfirmed)
         if twice and _told(turn):
             yield passed(because=f"{turn}: its answer shows a text twice, and says that the reply begins again")
         elif twice:
@@ -66,16 +69,22 @@ def _begins_again(words: str) -> bool:
     return _BEGINS_AGAIN.search(uncoloured(words)) is not None
 
 
-def _twice(turn: Turn, shown: str) -> str:
-    """What the answer shows twice, in words; else empty."""
+def _twice(turn: Turn, shown: str, *, may_repeat: bool) -> str:
+    """What the answer shows twice, in words; else empty. With `may_repeat` it may show the whole answer again."""
     nonce = plain(turn.stimulus.nonce) if turn.stimulus is not None else ""
     replies = {plain(call.ended.text_delivered) for call in turn.main_calls if call.ended and call.ok}
-    if len(nonce) >= LEAST_CHARS and shown.count(nonce) > max(1, sum(nonce in reply for reply in replies)):
+    if (
+        not may_repeat
+        and len(nonce) >= LEAST_CHARS
+        and shown.count(nonce) > max(1, sum(nonce in reply for reply in replies))
+    ):
         return f"the same reply {shown.count(nonce)} times"
     whole = "".join([plain(call.ended.text_delivered) for call in turn.main_calls if call.ended and call.ok])
     broken = [plain(call.ended.text_delivered) for call in turn.main_calls if call.ended is not None and not call.ok]
     if any(_more_often(text, shown, whole) for text in broken):
         return "the text of a broken reply, and then the same text again"
+    if may_repeat:
+        return ""
     return "a part of a long reply twice" if any(_drawn_anew(reply, shown, whole) for reply in replies) else ""
 
 

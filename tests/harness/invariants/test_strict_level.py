@@ -610,3 +610,15 @@ def test_a_call_of_a_reply_that_broke_off_has_no_result_beside_the_whole_one():
     assert verdict.says == (
         "turn 1: request 3 carries two results of tool call 1.1.1, of which a reply that broke off had brought a part"
     )
+
+
+@pytest.mark.parametrize(("link", "status"), [("chat", "pass"), ("llm", "fail")])
+def test_a_bot_may_send_an_answer_again_that_its_chat_never_confirmed(link: str, status: str):
+    """It cannot know that the answer has arrived, and one that is lost is worse."""
+    tell = HistoryBuilder()
+    tell.message()
+    answer = f"All is well. {tell.nonce}"
+    tell.reply(tell.ask(1), answer)
+    tell.fires("stall", None, link)
+    tell.end(f"{answer}\n{answer}", appends=True)
+    assert check("output_once", tell.seal()).status == status
