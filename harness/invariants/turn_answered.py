@@ -25,8 +25,8 @@ def turn_answered(history: History, *, plan_errors: bool = False) -> Iterator[Ve
     plan, a route or a check failed before the turn's first request of the conversation, or beside it: an agent may
     refuse what it could not check.
 
-    Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx.
-    Limit the attempts.
+    Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx. Limit
+    the attempts. Where the token limit cut a tool call, tell the model so, and let it make a smaller one.
     """
     yield from answered(history, history.turns, plan_errors=plan_errors)
 
