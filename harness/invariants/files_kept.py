@@ -118,7 +118,9 @@ def _lost_line(change: FileChange, now: str, *, written_by_user: bool = False) -
     old = set((change.left.text or "").splitlines()) if written_by_user and change.left is not None else set()
     named = {line.strip() for call in calls for line in call.old.splitlines()} - {""}
     before, known = change.compared(change.before.text or "").splitlines(), old.union(now.splitlines())
-    gone = (line for line in before if line.strip() and line not in known and not any(it in line for it in named))
+    gone = (
+        line for line in before if line.strip() not in now and line not in known and not any(it in line for it in named)
+    )
     return next((line[:SHOWN_CHARS] for line in gone), "")
 
 
