@@ -37,6 +37,8 @@ _RUNNING_NO_MORE = re.compile(r"\b(error|errors|exception|failed|while|when|afte
 """The word does not say that a tool still runs where an error came "while running the tool"."""
 _NUMBER = re.compile(r"(?<![0-9A-Za-z.])\d{1,3}(?![0-9A-Za-z.])")
 """Perhaps an exit code or a status."""
+_PATH = re.compile(r"(?<![\w/])/(?:[\w.@+~-]+/)+[\w.@+~-]*")
+"""A number in the name of a file or a folder is neither."""
 _HOLLOW = re.compile(r"<([a-z][\w-]*)>\s*</\1>")
 """As in `<task_result></task_result>`."""
 _ONLY_OF_SUCCESS = re.compile(
@@ -108,7 +110,7 @@ def _signs(text: str) -> tuple[str, ...]:
     """The same. Each request of a turn carries the results of the ones before again."""
     said = _RUNNING_NO_MORE.sub(r"\1", _TOKEN.sub("", text).lower().translate(_TYPESET))
     found = {name: any(_has(said, *word) for word in words) for name, words in _WORDS.items()}
-    found |= {"number": _NUMBER.search(said) is not None, "foreign": not said.isascii()}
+    found |= {"number": _NUMBER.search(_PATH.sub(" ", said)) is not None, "foreign": not said.isascii()}
     found["hollow"] = _HOLLOW.search(said) is not None
     found["bare"] = len(said) <= _SHORT and said.isascii() and _says_only_that_it_worked(said)
     found["answered"] = _ANSWERED.search(said) is not None and _UNANSWERED.search(said) is None

@@ -99,7 +99,9 @@ class OnACopy(Agent):
     async def answer(self, message):
         with tempfile.TemporaryDirectory() as folder:
             self.copy = Path(folder) / "copy"
-            shutil.copytree(Path.cwd(), self.copy, ignore=lambda at, names: [it for it in names if special(at, it)])
+            shutil.copytree(
+                Path.cwd(), self.copy, symlinks=True, ignore=lambda at, names: [it for it in names if special(at, it)]
+            )
             self.first = {path: path.read_bytes() for path in self.files()}
             answer = await super().answer(message)
             return "\n".join([answer, *self.brought()])
@@ -140,7 +142,7 @@ class Late(OnACopy):
                     before = self.first.get(path)
                     if before is not None:
                         Path(f"{place}.before").write_bytes(before)
-            shutil.copytree(folder, kept, dirs_exist_ok=True)
+            shutil.copytree(folder, kept, symlinks=True, dirs_exist_ok=True)
         return ()
 
     async def answer(self, message):

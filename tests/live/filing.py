@@ -271,7 +271,7 @@ class Agent:
             if "says-nothing-of-no-match" in self.bugs:
                 return text
             raise ToolError(f"the old text is not in {path}")
-        if text.count(old) > 1 and "edits-the-first-place" not in self.bugs:
+        if old and text.count(old) > 1 and "edits-the-first-place" not in self.bugs:
             raise ToolError(f"the old text stands at {text.count(old)} places of {path}; send more of it")
         if "patterns-in-new-text" in self.bugs:
             return text.replace(old, new.replace("$&", old), 1)

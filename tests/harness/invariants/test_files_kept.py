@@ -91,7 +91,7 @@ def test_what_an_agent_may_make_of_its_calls_passes(of: str):
 HARMED = {
     "is gone": ([BREAD], NOTES, None),
     "has grown to 80,000 bytes": ([BREAD], NOTES, EIGHTY_THOUSAND),
-    "has lost a line that no call changed: 'Buy bread.'": (
+    "holds what no call of the model wrote: 'Two.Buy bread.', and not 'Buy bread.'": (
         [edit("", "Two.")],
         NOTES,
         f"Two.{NOTES}",

@@ -25,6 +25,8 @@ from wedgehog.harness.services.beacon import wrapped
         ("You must use the Read tool to read notes.txt before editing it.", {"undone"}),
         ("0 replacements", {"number", "undone"}),
         ("Replaced both.", {"several"}),
+        ("Edited /tmp/run-12/cwd/notes.txt.", {"elsewhere"}),
+        ("Edited /tmp/run-12/cwd/notes.txt:3", {"elsewhere", "number"}),
         ("Edited notes.txt (\u201cCall Anna.\u201d) \u2014 done.", {"part"}),
         ("Error running the command: exception", {"failed"}),
         ("The command is running", {"elsewhere"}),
