@@ -12,7 +12,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
@@ -44,6 +44,8 @@ LEAST_S = 1.0
 """The minimum increase of a knob: less is not visible in the noise."""
 OVERHEAD_S = 15.0
 """The expected overhead of a run: two starts of the agent."""
+DOUBTFUL = 2
+"""A knob that moves so few probes is tried again: a busy machine moves some too."""
 
 TICK_S = 0.02
 FILLERS = 3
@@ -95,11 +97,32 @@ async def take(agent: AgentSpec, how: ProbeOptions, say: ProgressLine) -> Measur
         out.mkdir(parents=True, exist_ok=True)
         takens = await _played([(bare(it), probe) for it in agents for probe in PROBES], out, how, say)
         connects = await _connects(agents, out, how)
-    played = [takens[first : first + len(PROBES)] for first in range(0, len(takens), len(PROBES))]
-    # The endless reply first, then the probes in the order of a request.
-    own, *others = [(total, call, *rest) for (total, *rest), call in zip(played, connects, strict=True)]
-    turns = [Turned(knob, s, them) for (knob, s, _), them in zip(variants, others, strict=True)]
+        played = [takens[first : first + len(PROBES)] for first in range(0, len(takens), len(PROBES))]
+        # The endless reply first, then the probes in the order of a request.
+        own, *others = [(total, call, *rest) for (total, *rest), call in zip(played, connects, strict=True)]
+        turns = [Turned(knob, s, them) for (knob, s, _), them in zip(variants, others, strict=True)]
+        turns = [await _confirmed(it, agent, own, out, how, say) for it in turns]
     return Measured(agent, how.look_out_s, own, tuple(turns))
+
+
+async def _confirmed(
+    knob: Turned, agent: AgentSpec, before: Sequence[Taken], out: Path, how: ProbeOptions, say: ProgressLine
+) -> Turned:
+    """The knob without the probes that it moved by chance: if they are few, they are played again, with it and without.
+
+    The connection that is never accepted is no scenario, and stays as it was measured.
+    """
+    probes = [probe for probe in PROBES if probe.name in knob.moves(before)]
+    if not 0 < len(knob.moves(before)) <= DOUBTFUL or not probes:
+        return knob
+    say(f"knob {knob.timer.name!r} moves only {', '.join(it.name for it in probes)}: played again")
+    agents = (bare(agent), bare(turned(agent, knob.timer, knob.s)))
+    folder = out / f"again-{safe_name(knob.timer.name)}"
+    folder.mkdir(exist_ok=True)
+    takens = await _played([(it, probe) for it in agents for probe in probes], folder, how, say)
+    was, now = takens[: len(probes)], takens[len(probes) :]
+    moved = Turned(knob.timer, knob.s, tuple(now)).moves(was)
+    return replace(knob, by_chance=frozenset(it.name for it in probes if it.name not in moved))
 
 
 def knobs(agent: AgentSpec) -> list[tuple[Timeout, float]]:

@@ -244,10 +244,13 @@ class Turned:
     timer: Timeout
     s: float
     takens: tuple[Taken, ...]
+    by_chance: frozenset[str] = frozenset()
+    """Probes with another measurement that were played again, with and without it, and were the same then."""
 
     def moves(self, before: Sequence[Taken]) -> list[str]:
         """Return the names of the probes with another measurement."""
-        return [was.probe.name for was, now in self._pairs(before) if self._moved(was, now)]
+        moved = [was.probe.name for was, now in self._pairs(before) if self._moved(was, now)]
+        return [name for name in moved if name not in self.by_chance]
 
     def looked(self, before: Sequence[Taken]) -> list[str]:
         """Return the names of the probes that can be compared."""
