@@ -20,6 +20,7 @@ from psycopg_pool import ConnectionPool
 PATIENT, LEAKS = "--patient" in sys.argv, "--leak" in sys.argv
 SESSION = os.environ["SESSION"]
 POOL = ConnectionPool(os.environ["DATABASE_URL"], min_size=2, max_size=2, timeout=30 if LEAKS else 1, open=True)
+POOL.wait(30)  # else a fault may strike a connection that is still being opened, and no query waits for that one
 
 
 def hang_up(connection):
