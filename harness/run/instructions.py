@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from wedgehog.fake_llm.conversation import Conversation
 
@@ -26,11 +27,13 @@ class Instructions:
     def share_of_system(self, talk: Conversation) -> float | None:
         """Which share of the first system text of such requests stands in this one's; None if that was too short."""
         kind = talk.model, tuple(tool.name for tool in talk.tools)
-        first = self._first.setdefault(kind, pieces_of(talk.system))
-        return round(len(first & pieces_of(talk.system)) / len(first), 3) if first else None
+        mine = pieces_of(talk.system)
+        first = self._first.setdefault(kind, mine)
+        return round(len(first & mine) / len(first), 3) if first else None
 
 
+@lru_cache(maxsize=8)
 def pieces_of(text: str) -> frozenset[str]:
-    """Its lines and sentences, without short ones."""
+    """Its lines and sentences, without short ones. Most requests of a run have the same text."""
     pieces = (" ".join(piece.split()) for piece in _ENDS.split(text))
     return frozenset(piece for piece in pieces if len(piece) >= LEAST_CHARS)
