@@ -13,8 +13,8 @@ from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 def typing_ends(history: History) -> Iterator[Verdict]:
     """Behind the last message of a run its chat shows "typing …" for less than a minute.
 
-    Its user waits for words that never come. Judged for agents with a chat, at the end of the run: the sign may stay
-    since any of its turns. Not judged while a request or a command is under way, or had been within that minute.
+    Its user waits for words that never come. Judged for agents with a chat, at the end of the run: the sign may have
+    come in an earlier turn. Not judged while a request or a command is under way, or had been within that minute.
 
     Fix: Stop what repeats the sign in a `finally`, so that it ends after an answer, after an error and after an empty
     reply. Give it a longest time.

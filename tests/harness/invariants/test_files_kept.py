@@ -272,7 +272,7 @@ def test_a_file_that_holds_something_else_is_judged_once(name: str):
 
 
 def test_what_a_killed_agent_leaves_is_not_judged():
-    """Nobody knows how far its write had come."""
+    """How far its write had come is not known."""
     tell = HistoryBuilder().finds(notes=NOTES)
     tell.message()
     tell.reply(tell.ask(1), tools=[True], name="edit", files=[BREAD])

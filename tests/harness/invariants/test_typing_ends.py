@@ -38,7 +38,7 @@ def test_one_in_which_the_sign_ends_passes():
 
 
 def test_without_a_chat_there_is_nothing_to_judge():
-    """Nobody sees such a sign."""
+    """There is no such sign."""
     tell = HistoryBuilder()
     tell.message()
     tell.answer_step(1)

@@ -392,7 +392,7 @@ def test_files_are_edited_only_by_agents_that_can_and_are_left_out_where_no_call
 
 
 def test_a_fault_at_a_tool_never_waits_for_an_edit_of_a_file():
-    """The agent's own tools for files tell nobody when they begin: the fault would never fire."""
+    """The agent's own tools for files do not report when they begin: the fault would never fire."""
     at_a_tool = next(cell for cell in cells(LINKS) if "tool" in cell.place and cell.script is None)
     drawers = [Drawer(SeededChoices(str(number)), replace(WHOLE, files=True)) for number in range(40)]
     documents = [drawer.scenario([at_a_tool], "drawn-1") for drawer in drawers]
