@@ -42,7 +42,8 @@ class Work(Protocol):
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
         """When the last reply of this turn ended, if it was no answer and the agent has said no word of it since.
 
-        It may try again, send the result of a tool, or tell an error. `shown` is its last message, of the time `at_s`.
+        It may try again, send the result of a tool, or tell an error. An answer of which it shows only the beginning
+        counts too: the rest may follow. `shown` is its last message, of the time `at_s`.
         """
 
     def unread(self, words: str, shown: str) -> bool:

@@ -33,8 +33,10 @@ class _TurnWork:
     """When the last reply ended, if it was no answer."""
     beginnings: list[str] = field(default_factory=list)
     """What the replies said that were no answer."""
-    last_word: str = ""
-    """The last word of the last reply, if it was an answer."""
+    answered_s: float | None = None
+    """When the last reply ended, if it was an answer."""
+    answer: str = ""
+    """The words of that reply."""
 
 
 class AtWork:
@@ -80,12 +82,14 @@ class AtWork:
         return bool(words) and words in whole and (words != whole or calls)
 
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
-        """When the last reply ended, if it was no answer and the agent has said no word of it since.
+        """When the last reply ended, if the agent still has to show it, or to say that it was no answer.
 
         `shown` is its last message, of the time `at_s`. An agent that shows a growing reply may show some of it only
-        after it has broken off.
+        after it has broken off, and the whole answer a moment after it has ended.
         """
         work = self._work_for(words)
+        if work.answered_s is not None:
+            return work.answered_s if _begins(work.answer, plain(shown)) else None
         if work.left_off_s is None or at_s <= work.left_off_s:
             return work.left_off_s
         return work.left_off_s if any(plain(shown) in it for it in work.beginnings) else None
@@ -93,7 +97,8 @@ class AtWork:
     def unread(self, words: str, shown: str) -> bool:
         """Whether the model has given the whole answer of this turn, and `shown` has not its last word."""
         work = self._work_for(words)
-        return bool(work.last_word) and not set(work.asked_s) - work.ended and work.last_word not in plain(shown)
+        last_word = _last_word(work.answer)
+        return bool(last_word) and not set(work.asked_s) - work.ended and last_word not in plain(shown)
 
     def _work_for(self, words: str) -> _TurnWork:
         self._look()
@@ -129,10 +134,16 @@ class AtWork:
         work.ended.add(event.call)
         said = plain(event.text_delivered) if isinstance(event, ReplyEnded) else ""
         answers = isinstance(event, ReplyEnded) and said and not _breaks_off(event)
-        work.left_off_s = None if answers else event.at_s
-        work.last_word = _last_word(event.text_delivered) if isinstance(event, ReplyEnded) and answers else ""
+        work.left_off_s, work.answered_s = (None, event.at_s) if answers else (event.at_s, None)
+        work.answer = event.text_delivered if isinstance(event, ReplyEnded) and answers else ""
         if said and not answers:
             work.beginnings.append(said)
+
+
+def _begins(answer: str, shown: str) -> bool:
+    """Whether a message shows the beginning of an answer, and not the whole of it."""
+    whole = plain(answer)
+    return bool(shown) and whole.startswith(shown) and whole != shown
 
 
 def _last_word(text: str) -> str:

@@ -122,8 +122,15 @@ def test_an_agent_that_shows_a_reply_that_broke_off_has_more_to_do(run: Any, lef
     run.tell.cut(run.tell.ask(1), "A small animal that")
     assert left_off("A small animal th ▌") and left_off("One moment", ago_s=5)
     assert not left_off("A small animal that … Error: the connection was lost")
-    run.tell.reply(run.tell.ask(1), "A small animal that sleeps.")
+    run.tell.reply(run.tell.ask(1), "A large animal that sleeps.")
     assert not left_off("A small animal that")
+
+
+def test_an_agent_that_shows_the_beginning_of_an_answer_has_more_to_show(run: Any, left_off: Any):
+    """A message that grows is changed at most twice in a second. What only ends as the answer does is its last part."""
+    run.tell.reply(run.tell.ask(1), "All is **well**. Go on.")
+    assert left_off("All") and left_off("All is well ▌") and left_off("All is", ago_s=5)
+    assert not left_off("All is well. Go on.") and not left_off("Go on.") and not left_off("")
 
 
 def test_an_agent_that_shows_the_words_before_a_tool_call_has_more_to_do(run: Any, left_off: Any):
@@ -135,7 +142,7 @@ def test_an_agent_that_shows_the_words_before_a_tool_call_has_more_to_do(run: An
     run.tell.reply(run.tell.ask(2), "")
     assert left_off("I look."), "an empty reply is no answer"
     run.tell.reply(run.tell.ask(2), "It is there.")
-    assert not left_off("I look.")
+    assert not left_off("I look.") and left_off("It is")
 
 
 def test_a_reply_beside_the_conversation_leaves_nothing_off(run: Any, left_off: Any):
