@@ -42,9 +42,11 @@ class Work(Protocol):
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
         """When the last reply of this turn ended, if it was no answer and the agent has said no word of it since.
 
-        It may try again, send the result of a tool, or tell an error. An answer of which it shows only the beginning
-        counts too: the rest may follow. `shown` is its last message, of the time `at_s`.
+        It may try again, send the result of a tool, or tell an error. `shown` is its last message, of the time `at_s`.
         """
+
+    def begun_s(self, words: str, shown: str) -> float | None:
+        """When the answer of this turn ended, if `shown`, its last message, has only its beginning."""
 
     def unread(self, words: str, shown: str) -> bool:
         """Whether the model has given the whole answer of this turn, and `shown` has not its last word."""
@@ -60,6 +62,9 @@ class _NoWork:
         return None
 
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
+        return None
+
+    def begun_s(self, words: str, shown: str) -> float | None:
         return None
 
     def unread(self, words: str, shown: str) -> bool:

@@ -82,17 +82,20 @@ class AtWork:
         return bool(words) and words in whole and (words != whole or calls)
 
     def left_off_s(self, words: str, shown: str, at_s: float) -> float | None:
-        """When the last reply ended, if the agent still has to show it, or to say that it was no answer.
+        """When the last reply ended, if it was no answer and the agent has said no word of it since.
 
         `shown` is its last message, of the time `at_s`. An agent that shows a growing reply may show some of it only
-        after it has broken off, and the whole answer a moment after it has ended.
+        after it has broken off.
         """
         work = self._work_for(words)
-        if work.answered_s is not None:
-            return work.answered_s if _begins(work.answer, plain(shown)) else None
         if work.left_off_s is None or at_s <= work.left_off_s:
             return work.left_off_s
         return work.left_off_s if any(plain(shown) in it for it in work.beginnings) else None
+
+    def begun_s(self, words: str, shown: str) -> float | None:
+        """When the answer of this turn ended, if `shown` has only its beginning."""
+        work = self._work_for(words)
+        return work.answered_s if _begins(work.answer, plain(shown)) else None
 
     def unread(self, words: str, shown: str) -> bool:
         """Whether the model has given the whole answer of this turn, and `shown` has not its last word."""
