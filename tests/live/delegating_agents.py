@@ -61,9 +61,15 @@ class Anthropic:
         for at, part in enumerate(parts):
             if part["type"] == "tool_use" and any(other.get("id") == part["id"] for other in parts[:at]):
                 part["id"] += f"_{at}"
-        self.said.append({"role": "assistant", "content": parts})
+        # The provider refuses an empty text that comes back, also one of its own.
+        lasting = [part for part in parts if part["type"] != "text" or part["text"]]
+        self.said.append({"role": "assistant", "content": lasting})
         calls = [(part["id"], part["name"], part["input"]) for part in parts if part["type"] == "tool_use"]
-        return "".join(part["text"] for part in parts if part["type"] == "text"), calls
+        return self.words([part["text"] for part in parts if part["type"] == "text"]), calls
+
+    def words(self, texts):
+        """What a reply says."""
+        return "".join(texts)
 
     def used(self, reply):
         return reply.get("usage", {}).get("input_tokens", 0)
@@ -80,6 +86,13 @@ class Specialist(Anthropic):
     """A subagent with a system text of its own, which only runs commands."""
 
     system, tools = "You are a specialist, and do one part of the work.", TOOLS[:1]
+
+
+class FirstPart(Anthropic):
+    """The bug: the first text of a reply is taken for all of it."""
+
+    def words(self, texts):
+        return texts[0] if texts else ""
 
 
 class OpenAI:
@@ -238,6 +251,8 @@ class Agent:
     async def _delegated(self, prompt, depth):
         while True:
             talk = Specialist([]) if self.in_turn else self.wire([])
+            if self.bug == "takes the first part":
+                talk = FirstPart([])
             talk.add_user(f"The user asked: {self.asked}\nYour part: {prompt}" if self.in_turn else prompt)
             try:
                 return await self.run(talk, depth), False
@@ -403,3 +418,8 @@ async def never_compacts(message, *, session_dir, llm_url, key):
 async def praises_the_first_words(message, *, session_dir, llm_url, key):
     """A subagent that fails returns what it had said before, as a success."""
     return await Agent(Anthropic, llm_url, key, bug="praises the first words").answer(message, session_dir)
+
+
+async def takes_the_first_part(message, *, session_dir, llm_url, key):
+    """The result of a subagent is the first text of its last reply, also if that is empty."""
+    return await Agent(Anthropic, llm_url, key, bug="takes the first part").answer(message, session_dir)

@@ -215,6 +215,8 @@ class Agent:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         if "loses-writes" in self.bugs and Path(path).exists():
             return f"Wrote {path}."
+        if "skips-empty-files" in self.bugs and Path(path).exists() and not Path(path).read_bytes():
+            return f"Wrote {path}."
         self.store(path, text.encode().decode("latin-1").encode() if "writes-mojibake" in self.bugs else text.encode())
         return f"Wrote {path}."
 
@@ -396,6 +398,7 @@ BUGS = (
     "decodes-strictly",
     "shows-bytes",
     "loses-writes",
+    "skips-empty-files",
     "edits-what-it-remembers",
     "says-nothing-of-no-match",
     "decodes-entities",

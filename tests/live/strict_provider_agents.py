@@ -80,7 +80,8 @@ class Agent:
 
     async def _posted(self, last):
         told = {"role": "system", "content": "You run commands, and answer."}
-        body = {"model": "gpt-5", "messages": [told, *self.said], "tools": [SHELL]}
+        grown = sum(it["role"] == "user" for it in self.said) if self.bug == "tools of each turn" else 1
+        body = {"model": "gpt-5", "messages": [told, *self.said], "tools": [SHELL] * grown}
         timeout, head = aiohttp.ClientTimeout(total=LIMIT_S), {"authorization": f"Bearer {self.key}"}
         async with (
             aiohttp.ClientSession(timeout=timeout) as client,
@@ -128,4 +129,5 @@ an_empty_message = _agent(mends=True, bug="an empty message")
 two_messages_in_a_row = _agent(mends=False, bug="two messages in a row")
 thoughts_are_dropped = _agent(mends=True, bug="thoughts are dropped")
 a_second_system_text = _agent(mends=True, bug="a second system text")
+tools_of_each_turn = _agent(mends=True, bug="tools of each turn")
 marks_in_a_name = _agent(mends=True, bug="marks in a name")

@@ -136,6 +136,14 @@ def test_what_a_subagent_said_before_it_failed_is_no_success(played: Any):
         assert check("failure_told", found["subagent-fails-in-the-middle", agent][2]).status == status
 
 
+def test_an_empty_text_before_the_words_of_a_subagent_is_not_its_result(played: Any):
+    """The result is all that its last reply says."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "takes_the_first_part"], "subagent-reply-begins-with-an-empty-part")
+    ends = {agent: violated for (_, agent), violated in stands(found).items()}
+    assert ends == {**dict.fromkeys(correct, ("pass",)), "takes_the_first_part": ("subagent_kept",)}
+
+
 def test_subagents_of_subagents_come_to_an_end(played: Any):
     """A limit of depth, or subagents without subagents."""
     correct = ["readers", "planner", "specialists"]

@@ -20,6 +20,7 @@ SEEN = {
     "reads_all": {"file-is-huge": "tool_result_bound", "search-finds-too-much": "tool_result_bound"},
     "decodes_strictly": {"file-is-no-text": "turn_answered", "edit-of-an-old-encoding": "turn_answered"},
     "loses_writes": {"file-is-written-anew": "file_result_true"},
+    "skips_empty_files": {"file-is-empty": "file_result_true"},
     "edits_what_it_remembers": {"file-changes-before-the-edit": "files_kept"},
     "says_nothing_of_no_match": {"edit-does-not-match": "file_result_true"},
     "decodes_entities": {"edit-has-signs-of-patterns": "files_kept"},

@@ -33,6 +33,7 @@ PLANTED = {
     "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
     "reply-has-only-white-space": ("white-space-is-an-answer", {"error_surfaced", "session_recovers"}),
+    "reply-begins-with-an-empty-part": ("keeps-an-empty-part", {"session_recovers"}),
     "announced-call-is-missing": ("believes-the-reason", {"error_surfaced", "session_recovers"}),
     "thoughts-use-up-the-reply": (
         "asks-again-when-cut",
@@ -145,6 +146,7 @@ LED = "thoughts-before-a-tool"
 IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
 READ = "closed-mid-reply"
+PARTS = "reply-begins-with-an-empty-part"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
     *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
@@ -156,6 +158,7 @@ MORE = {
     *((GOES_ON, bugs) for bugs in ("none", "named", "named,begins-again", "begins-again")),
     *((scenario, bugs) for scenario, (safe, strict) in SWITCHED.items() for bugs in ("switches", safe, strict)),
     *((READ, bugs) for bugs in ("shows-as-it-comes", "shows-as-it-comes,loses-what-was-read")),
+    (PARTS, "shows-the-first-part"),
     ("error-in-stream-after-tool", "tells-usage"),
     ("error-in-stream-after-tool", "tells-usage,counts-the-last-reply"),
 }
@@ -235,6 +238,11 @@ def test_a_planted_bug_is_red_and_the_sound_agent_green(simulated: Found, scenar
     bugs, red = PLANTED[scenario]
     assert _safe(simulated, scenario, "none") == ("pass", set())
     assert _safe(simulated, scenario, bugs.replace(",", "-")) == ("fail", red)
+
+
+def test_an_empty_part_before_the_answer_is_not_all_of_it(simulated: Found):
+    """The user would read an empty line."""
+    assert _safe(simulated, PARTS, "shows-the-first-part") == ("fail", {"error_surfaced", "turn_answered"})
 
 
 @pytest.mark.parametrize("scenario", sorted(OF_A_DISK))

@@ -17,6 +17,7 @@ PLANTED = {
     "tool-call-with-marks-in-its-name": "marks_in_a_name",
     "tool-call-without-a-name": "a_call_without_a_name",
 }
+GOES_ON, GROWING = "next-message-goes-on", "tools_of_each_turn"
 Result = tuple[str, str, str]
 
 
@@ -30,11 +31,11 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
     """The verdict, and what is violated at each level, by scenario and agent; all played once."""
     if not (out / "runs").exists():
         words = []
-        for name in (*SOUND, *PLANTED.values()):
+        for name in (*SOUND, *PLANTED.values(), GROWING):
             spec = f"name: {name}\nwire: openai-chat\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
             (out / f"{name}.yaml").write_text(spec)
             words += ["--agent", str(out / f"{name}.yaml")]
-        wedgehog("run", *PLANTED, *words, "--world", "sim", "--out", str(out / "runs"))
+        wedgehog("run", *PLANTED, GOES_ON, *words, "--world", "sim", "--out", str(out / "runs"))
     rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
     return {(row.scenario, row.agent): (row.verdict, row.violated, row.strict) for row in rows}
 
@@ -52,3 +53,9 @@ def test_an_agent_that_breaks_the_rule_for_ever_is_red_at_level_strict(
 ):
     """Other providers of its wire accept what it sends."""
     assert found[scenario, PLANTED[scenario]] == ("pass", "", "session_goes_on")
+
+
+def test_tools_that_are_added_again_with_each_turn_are_red_at_level_strict(found: dict[tuple[str, str], Result]):
+    """OpenAI takes them; Anthropic and Gemini would refuse the second message."""
+    assert {found[GOES_ON, agent] for agent in SOUND} == {("pass", "", "")}
+    assert found[GOES_ON, GROWING] == ("pass", "", "tools_once")

@@ -125,6 +125,13 @@ def _said_once(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _tools_once(play: RunDraw) -> None:
+    """The tools are added once more with the turn."""
+    play.tell.message()
+    play.tell.reply(play.tell.ask(1, tools=["bash", "look", "bash"]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _behind_its_tools(play: RunDraw) -> None:
     """The message stands once more behind the results of tools, which an agent may do on purpose."""
     number = play.tell.message()
@@ -362,6 +369,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),
     "said_once": (_said_once, _behind_its_tools),
+    "tools_once": (_tools_once,),
     "failure_told": (
         _failure_told,
         _fails_silently,

@@ -29,7 +29,7 @@ def test_the_strict_ones_never_decide_at_the_usual_level():
     of_its_model = {"asked_once", "history_kept", "rounds_kept", "said_once", "session_goes_on", "words_kept"}
     of_its_model |= {"instructions_kept"}
     of_its_tools = {"arguments_told", "calls_kept", "cut_told", "failure_told", "output_told", "subagent_end_told"}
-    of_its_tools |= {"edit_place_told", "file_calls_work", "files_survive", "modes_kept"}
+    of_its_tools |= {"edit_place_told", "file_calls_work", "files_survive", "modes_kept", "tools_once"}
     others = {"loop_noticed", "missing_tools_told", "next_command_runs", "no_invented_answer", "page_kept"}
     assert strict == of_its_user | of_its_model | of_its_tools | others
 
@@ -596,6 +596,20 @@ def test_a_tool_call_has_one_result(calls: int, status: str):
     verdict = check("said_once", tell.end().seal())
     assert verdict.status == status
     assert status == "pass" or verdict.says == "turn 1: request 2 carries two results of tool call 1.1.1"
+
+
+@pytest.mark.parametrize(
+    ("offered", "status"),
+    [(["bash", "look"], "pass"), (["bash", "look", "bash"], "fail"), (["bash", "", ""], "pass"), ([], "nothing")],
+)
+def test_a_tool_is_offered_once(offered: list[str], status: str):
+    """A tool of the provider's own has no name."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1, tools=offered), f"Done {tell.nonce}")
+    verdict = check("tools_once", tell.end().seal())
+    assert verdict.status == status
+    assert status != "fail" or verdict.says == "turn 1: request 1 offers the tool bash 2 times"
 
 
 def test_a_call_of_a_reply_that_broke_off_has_no_result_beside_the_whole_one():
