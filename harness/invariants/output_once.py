@@ -34,6 +34,9 @@ def output_once(history: History) -> Iterator[Verdict]:
     stderr, tells its user that they are one. An answer that its chat never confirmed may be sent again: an agent
     cannot know whether it has arrived.
 
+    What the model says before a tool call is judged too, by its whole text: a front end that adds the words of each
+    step to those before shows them again and again.
+
     Fix: When a retry begins, discard the text of the broken reply, or show the whole answer only when its stream
     has ended. If it is printed already, say that the reply begins again.
     """
@@ -85,6 +88,9 @@ def _twice(turn: Turn, shown: str, *, may_repeat: bool) -> str:
         return "the text of a broken reply, and then the same text again"
     if may_repeat:
         return ""
+    led = [plain(call.ended.text_delivered) for call in turn.main_calls if call.ended and call.ended.tool_calls]
+    if any(len(text) >= LEAST_CHARS and shown.count(text) > max(1, whole.count(text)) for text in led):
+        return "what the model said before a tool call twice"
     return "a part of a long reply twice" if any(_drawn_anew(reply, shown, whole) for reply in replies) else ""
 
 

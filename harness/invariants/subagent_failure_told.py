@@ -1,7 +1,7 @@
 """The failure of a subagent reaches the model of its parent."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,13 +17,15 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 
+LIMIT_ROUNDS = 5
+"""A subagent that asked its model so often, and ended with a call of a tool, was ended at a limit."""
 _CLAIMS = re.compile(r"succe|complet|finish|done|\bok\b|ready", re.IGNORECASE)
 """Words of a subagent that a result may repeat."""
 
 
 @dataclass(frozen=True, slots=True)
 class SilentSubagent:
-    """A subagent whose last call gave it no text, and the results that its parent sends."""
+    """A subagent that was ended, or whose last call gave it no text, and the results that its parent sends."""
 
     side: SideCalls
     following: RequestArrived
@@ -53,6 +55,8 @@ class SilentSubagent:
 
     def __str__(self) -> str:
         how = "got a reply that says nothing" if self.answered else "failed"
+        if _was_ended(self.side):
+            how = "was ended before its tool had run"
         return f"{self.side.name} {how} (call {self.side.calls[-1].number})"
 
 
@@ -72,12 +76,20 @@ def subagent_failure_told(history: History) -> Iterator[Verdict]:
     too if all say "success", "succeeded" or "completed", such as "Completed (no output)", without a word of a failure,
     and the subagent itself had said nothing of the kind: what it said before it failed is no result of its work.
 
+    An empty result is red too where a subagent asked its model five times or more, and was ended while a tool call of
+    its last reply had no result: it has reached its limit, and its work is not done.
+
     Fix: Send the error of a subagent as the result of the call that began it, and mark it as an error.
     """
     for turn in history.turns:
         for silent in silent_subagents(history, turn):
             if not silent.answered:
                 yield _told(silent)
+        for ended in silent_subagents(history, turn, _was_ended):
+            if ended.is_empty:
+                yield fail(f"{ended}, and its result in request {ended.following.call} is empty", ended.seen)
+            else:
+                yield passed(because="the result of the subagent that was ended is not empty")
 
 
 def _told(silent: SilentSubagent) -> Verdict:
@@ -88,14 +100,20 @@ def _told(silent: SilentSubagent) -> Verdict:
     return fail(f"{silent}, and its result in request {silent.following.call} is empty", silent.seen)
 
 
-def silent_subagents(history: History, turn: Turn) -> Iterator[SilentSubagent]:
-    """One of each reply that gave work to subagents, if some of them were silent, and all results follow."""
+def silent_subagents(
+    history: History, turn: Turn, is_one: Callable[[SideCalls], bool] | None = None
+) -> Iterator[SilentSubagent]:
+    """One of each reply that gave work to subagents, if some of them are such, and all results follow.
+
+    Without `is_one` they are silent: the last call of each brought it no word.
+    """
+    is_such = is_one or _is_silent
     for asked, following in pairwise(main_calls_of(turn)):
         uses = [use for use in tool_uses_of(turn) if use.reply is asked.ended]
         if not uses or not asked.ok or asked.damaged or not all(names_subagent(it.offered.name) for it in uses):
             continue
         sides = _between(history, asked, following.arrived)
-        silent = [side for side in sides if _is_silent(side.calls[-1])]
+        silent = [side for side in sides if is_such(side)]
         carried = {it.token: it for it in following.arrived.results}
         results = tuple(carried[use.token] for use in uses if use.token in carried)
         if silent and len(sides) == len(uses) == len(results) and not blocked(history, uses[0], following.arrived):
@@ -117,9 +135,16 @@ def _is_over(last: Call, following: RequestArrived) -> bool:
     return last.ended is None or last.ended.id < following.id
 
 
-def _is_silent(last: Call) -> bool:
+def _is_silent(side: SideCalls) -> bool:
     """Whether the last call of a subagent brought it no word: it failed, or its reply is whole and empty."""
+    last = side.calls[-1]
     ended = last.ended
     if ended is not None and (ended.text_delivered or ended.tool_calls):
         return False
     return last.ok if last.failed_at_s is None else not last.ok
+
+
+def _was_ended(side: SideCalls) -> bool:
+    """Whether its agent ended it: the last of many replies asks for a tool, and no request has the result."""
+    last = side.calls[-1]
+    return last.ok and last.ended is not None and bool(last.ended.tool_calls) and len(side.calls) >= LIMIT_ROUNDS

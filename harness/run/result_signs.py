@@ -21,6 +21,11 @@ SIGNS: Mapping[str, str] = {
     r"|rest|total|part|large|long|\bbig|summar|byte|char|line|token|output|full|head|tail|begin|only",
     "undone": r"\bmust\b|have to|has to|you need to|needs to|please|unchanged|no change|no match|no edit|no replace"
     r"|no occurrence|mismatch|missing|nothing|already|instead|stale|conflict|before edit|before writ|\b0 \b|zero ",
+    "cut_off": r"trunc|\bcut|token|length|limit|too long|too large|too big|incomplete|unterminated|unclosed"
+    r"|unexpected end|end of|\beof\b|unfinish|not finish|partial|premature|interrupt|shorter|smaller|split|chunk|pieces"
+    r"|in parts|broke off|broken off",
+    "mismatch": r"match|found|find|locat|exist|occur|contain|present|exact|differ|missing|unique|identical|\bold"
+    r"|search|hunk|context|verbatim|\bnot in\b|nowhere|nothing|\b0 \b|zero|replac|appear|read|stale|changed",
     "several": r"occurren|matches|multiple|several|more than once|twice|times|unique|ambig|first|\ball\b|\bevery|both"
     r"|places",
 }
@@ -28,7 +33,8 @@ r"""Words by which a text may say it, in families. They are wide on purpose: an 
 
 `failed`: the tool or its command failed. `stopped`: it was ended early. `elsewhere`: it still runs, or its output is in
 another place or is no text. `part`: a part of the output is missing. `undone`: a file was not changed, or something
-else comes before that. `several`: a text stands at more than one place. `\b` is the edge of a word, and `.?` one
+else comes before that. `cut_off`: a call did not come whole. `mismatch`: a text is not in a file. `several`: a text
+stands at more than one place. `\b` is the edge of a word, and `.?` one
 character or none.
 """
 _TYPESET = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")
@@ -63,6 +69,16 @@ _NO_SUCCESS = re.compile(
     r"|limit|gave up|lost|skip|\b[45]\d\d\b"
 )
 """Beside such a word a success is not all that is said. That there is no output is no word of a failure."""
+_FAILED = re.compile(
+    r"^\W*(?:tool )?(?:error|failed|failure|exception)\b|\bfailed to\b|\bcould ?n[o']t\b|\bunable to\b|\brejected\b"
+    r"|\bnot (?:found|applied|modified|changed|edited|written|updated)\b|\bno changes?\b"
+)
+"""Words of a file tool that has done nothing."""
+_DONE = re.compile(
+    r"(?<!not )(?<!not been )\b(?:applied|modified|changed|edited|written|updated|wrote|saved|replaced|created)\b"
+    r"|success|warn|lint|format|diagnos|however|\bbut\b|partial|some|already|reverted|undone"
+)
+"""Beside such a word it may tell of a part that worked, or of what came after it."""
 _FRAME_OF_SUCCESS = re.compile(
     r"""\b(?:process )?(?:exit(?:ed)?|return)(?: with)?[ _]?(?:code|status)?['"]?[>:= ]*0(?![0-9.])(?:</\w+>)?"""
     r"""|\b(?:(?:wall|elapsed|total)[ _]?)?(?:time|duration)(?:_\w+)?['"]? ?[:=] ?\d+(?:\.\d+)?"""
@@ -115,6 +131,7 @@ def _signs(text: str) -> tuple[str, ...]:
     found["bare"] = len(said) <= _SHORT and said.isascii() and _says_only_that_it_worked(said)
     found["answered"] = _ANSWERED.search(said) is not None and _UNANSWERED.search(said) is None
     found["success"] = _SUCCESS.search(said) is not None and _NO_SUCCESS.search(said) is None
+    found["only_failed"] = _FAILED.search(said) is not None and _DONE.search(said) is None
     found["ended_well"] = _has_only_the_frame_of_success(said)
     return tuple(name for name in _ORDER if found[name])
 
@@ -151,18 +168,22 @@ _ORDER = (
     "elsewhere",
     "part",
     "undone",
+    "cut_off",
+    "mismatch",
     "several",
     "foreign",
     "hollow",
     "bare",
     "answered",
     "success",
+    "only_failed",
     "ended_well",
 )
 """`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing.
 `bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with nothing below.
 `answered`: it says that the user has answered a question, and nothing that would take that back. `success`:
-it says that all went well, and no word of it says anything else. `ended_well`: its numbers and its words of a failure
+it says that all went well, and no word of it says anything else. `only_failed`: it says that it failed, and no word of
+it that something was done. `ended_well`: its numbers and its words of a failure
 are those of an exit code of 0 and of a duration."""
 
 

@@ -197,7 +197,7 @@ class Agent:
             if depth and self.bug == "ends with its tool" and any(failed for _, _, failed in results):
                 raise ModelError("Error: a tool failed")
             talk.add_results(results)
-        return "Error: stopped at the limit of tool rounds"
+        return "" if depth and self.bug == "ends empty" else "Error: stopped at the limit of tool rounds"
 
     async def _asked(self, talk, sub):
         limit_s = {"waits": None, "hurries": 1}.get(self.bug, PATIENCE_S) if sub else PATIENCE_S
@@ -383,6 +383,11 @@ async def holds_its_place(message, *, session_dir, llm_url, key):
 async def no_limit_below(message, *, session_dir, llm_url, key):
     """Only the parent's rounds of tools have a limit."""
     return await Agent(Anthropic, llm_url, key, bug="no limit below").answer(message, session_dir)
+
+
+async def ends_empty(message, *, session_dir, llm_url, key):
+    """A subagent that has reached its limit of rounds has no words for its parent."""
+    return await Agent(Anthropic, llm_url, key, bug="ends empty").answer(message, session_dir)
 
 
 async def delegates_on(message, *, session_dir, llm_url, key):

@@ -164,6 +164,8 @@ class Agent:
                 return f"The file {given.get('file_path', '')} has been updated."
             if "failed-tool-ends-the-turn" in self.bugs:
                 raise
+            if "hides-why" in self.bugs:
+                return "Error: the tool has failed"
             return f"Error: {wrong}"
 
     async def perform(self, name, given):
@@ -250,6 +252,8 @@ class Agent:
         if "forgets-carriage-returns" in self.bugs:
             text = text.replace("\r\n", "\n")
         self.store(path, text.encode("utf-8", "surrogateescape"))
+        if "looks-again-after-the-edit" in self.bugs and not all(old in text for old, _ in edits):
+            raise ToolError("the old text was not found")
         TIMES[path] = Path(path).stat().st_mtime_ns
         if "edits-what-it-remembers" in self.bugs:
             KNOWN[path] = Path(path).read_bytes()
@@ -412,6 +416,8 @@ BUGS = (
     "follows-links",
     "edits-the-first-place",
     "forgets-modes",
+    "looks-again-after-the-edit",
+    "hides-why",
 )
 for bug in BUGS:
     globals()[bug.replace("-", "_")] = agent(Agent, bug)

@@ -53,6 +53,8 @@ HALF: list[dict[int, Message]] = []
 """The blocks of each reply, as far as they have come."""
 SHOWN_NOW: list[str] = []
 """What its user has read of the last reply."""
+WORDS: list[str] = []
+"""The text of each reply of the turn."""
 USED: list[list[int]] = []
 """The tokens of input and output of each reply."""
 
@@ -642,6 +644,12 @@ async def step(
     if "one-call-of-several" in BUGS and calls:
         content = [part for part in content if part["type"] != "tool_use" or part is calls[0]]
         calls = calls[:1]
+    WORDS.append(text_of(content))
+    if stop == "max_tokens" and calls and "answers-cut-calls" in BUGS:
+        why = "a parameter is missing" if "hides-the-cut" in BUGS else "the reply was cut at its limit of tokens"
+        session.add("assistant", [{key: it for key, it in part.items() if key != "bad"} for part in content])
+        session.add("user", [result(call, f"Error: {why}", error=True) for call in calls])
+        return None
     if stop == "max_tokens" and "half-calls-run" not in BUGS and "no-stop-reason" not in BUGS:
         raise FailedError("Error: the reply was truncated at max_tokens")
     if stop == "refusal" and "no-stop-reason" not in BUGS:
@@ -756,9 +764,12 @@ async def main(argv: Sequence[str]) -> int:
     lock.touch()
     try:
         USED.clear()
+        WORDS.clear()
         HALF.clear()
         answer = await turn(url, folder, tool_url, message)
         shown = "" if "shows-as-it-comes" in BUGS else answer
+        if "shows-each-step-longer" in BUGS:
+            shown = "\n".join("".join(WORDS[:steps]) for steps in range(1, len(WORDS) + 1))
         shown = shown[:4000] if "shows-four-thousand-characters" in BUGS else shown
         print(json.dumps({"answer": answer, "usage": used()}) if "tells-usage" in BUGS else shown)
     except (FailedError, OSError, KeyError, ValueError, IndexError, TypeError, AttributeError) as wrong:

@@ -155,9 +155,12 @@ def test_subagents_of_subagents_come_to_an_end(played: Any):
 def test_a_subagent_has_a_limit_of_rounds_of_its_own(played: Any):
     """A limit of its parent's rounds does not end it."""
     correct = ["readers", "planner", "specialists"]
-    found = played([*correct, "no_limit_below"], "subagent-calls-tools-for-ever", "endless-tool-calls")
+    found = played([*correct, "no_limit_below", "ends_empty"], "subagent-calls-tools-for-ever", "endless-tool-calls")
     ends = {of: violated for of, violated in stands(found).items() if violated != ("pass",)}
-    assert ends == {("subagent-calls-tools-for-ever", "no_limit_below"): ("tool_round_bound",)}
+    assert ends == {
+        ("subagent-calls-tools-for-ever", "no_limit_below"): ("tool_round_bound",),
+        ("subagent-calls-tools-for-ever", "ends_empty"): ("subagent_failure_told",),
+    }
 
 
 def test_subagents_that_wait_for_their_own_must_not_hold_the_last_places(played: Any):

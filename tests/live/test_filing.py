@@ -42,6 +42,8 @@ SEEN = {
     "matches_carriage_returns": {"edit-keeps-line-ends": "file_calls_work"},
     "follows_links": {"search-meets-circular-links": "turn_deadline"},
     "edits_the_first_place": {"edit-fits-two-places": "edit_place_told"},
+    "looks_again_after_the_edit": {"edit-keeps-line-ends": "edit_failure_told"},
+    "hides_why": {"edit-does-not-match": "edit_failure_told"},
 }
 IN_VIRTUAL_TIME = "the scenario's faults act on processes and disk"
 STRICT = (
@@ -50,6 +52,8 @@ STRICT = (
     "matches_carriage_returns",
     "edits_the_first_place",
     "forgets_modes",
+    "looks_again_after_the_edit",
+    "hides_why",
 )
 
 

@@ -118,6 +118,7 @@ STRICT = {
     "endless-tool-calls": ("ends-well-at-its-limit", {"exit_code_tells"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
     "message-is-refused": ("keeps-what-is-refused", {"session_goes_on"}),
+    "tool-ids-begin-again": ("shows-each-step-longer", {"output_once"}),
 }
 
 
@@ -145,6 +146,7 @@ ASKING = {
 LED = "thoughts-before-a-tool"
 IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
+CUT = "call-cut-by-max-tokens"
 READ = "closed-mid-reply"
 PARTS = "reply-begins-with-an-empty-part"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
@@ -152,6 +154,7 @@ MORE = {
     *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
     *((scenario, bugs) for scenario in IN_A_THOUGHT for bugs in ("thinks", "thinks,keeps-half-a-thought")),
     *((ASKS, bugs) for bugs in ("none", "asks,invents-an-answer", *ASKING)),
+    *((CUT, bugs) for bugs in ("answers-cut-calls", "answers-cut-calls,hides-the-cut")),
     ("reply-takes-minutes", "no-total-timer"),
     ("reply-takes-minutes", "none"),
     ("model-switched-in-a-session", "none"),
@@ -301,6 +304,12 @@ def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(request: pyt
     bugs, red = STRICT[scenario]
     assert _strict(found, scenario, "none") == ("pass", set())
     assert _strict(found, scenario, bugs) == ("pass", red)
+
+
+def test_the_result_of_a_call_that_was_cut_says_so(simulated: Found):
+    """Without that the model sends the same long call again."""
+    assert _strict(simulated, CUT, "answers-cut-calls") == ("pass", set())
+    assert _strict(simulated, CUT, "answers-cut-calls-hides-the-cut") == ("pass", {"cut_call_told"})
 
 
 def test_a_picture_that_is_refused_must_not_stay_in_the_session(with_tools: Found):

@@ -23,6 +23,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "tagged": TAGGED,
     "loses_results": REACT,
     "runs_again": FENCED,
+    "runs_twice": FENCED,
     "runs_halves": TAGGED,
     "forgets": TAGGED,
     "silent": FENCED,
@@ -64,7 +65,7 @@ def stands(tmp_path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
 
 def test_calls_in_text_are_run_and_each_bug_has_its_name(wedgehog: Any, specs: Any, tmp_path: Path):
     """A command that is killed or prints nothing has no last line by which its result could be known."""
-    agents = specs("scratchpad", "fenced", "tagged", "loses_results", "runs_again", "silent")
+    agents = specs("scratchpad", "fenced", "tagged", "loses_results", "runs_again", "runs_twice", "silent")
     done = wedgehog("run", *PLAYED, *agents, "--world", "sim")
     assert done.returncode == 1, done.stdout + done.stderr
     found = stands(tmp_path)
@@ -73,6 +74,7 @@ def test_calls_in_text_are_run_and_each_bug_has_its_name(wedgehog: Any, specs: A
     assert [sane["scratchpad"], sane["fenced"], sane["tagged"]] == [passes, passes, passes]
     assert "tools_alive" in found["command-prints-a-lot", "loses_results"]
     assert "at_most_once_tools" in found["overloaded-after-tool", "runs_again"]
+    assert found["command-fails", "runs_twice"] == ("at_most_once_tools",)
     assert "error_surfaced" in found["server-error-always", "silent"]
 
 

@@ -210,6 +210,14 @@ class RunsAgain(Fenced):
         return text
 
 
+class RunsTwice(Fenced):
+    """Bug: two parts of the program each run the code of a reply."""
+
+    async def run(self, command):
+        await super().run(command)
+        return await super().run(command)
+
+
 class RunsHalves(Tagged):
     """Bug: a command that was cut at the token limit is run as far as it came."""
 
@@ -252,4 +260,4 @@ def _function(kind):
 
 scratchpad, fenced, tagged = map(_function, (Scratchpad, Fenced, Tagged))
 loses_results, runs_again, runs_halves = map(_function, (LosesResults, RunsAgain, RunsHalves))
-forgets, silent = map(_function, (Forgets, Silent))
+forgets, silent, runs_twice = map(_function, (Forgets, Silent, RunsTwice))

@@ -75,6 +75,24 @@ def _lost_mode(play: RunDraw) -> None:
     play.tell.end().finds(notes=NOTES.replace("bread", "cake"))
 
 
+def _edit_without_a_reason(play: RunDraw) -> None:
+    """The old text of an edit is not in the file, and the model reads only that the edit failed."""
+    play.tell.finds(notes=NOTES)
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="edit", files=[_edit("violin", "piano")])
+    play.tell.answer_step(2, [result(token, printed=False, signs=("failed",))])
+    play.tell.end().finds(notes=NOTES)
+
+
+def _edit_that_worked(play: RunDraw) -> None:
+    """The file is changed, and the model reads that it is not."""
+    play.tell.finds(notes=NOTES)
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="edit", files=[_edit("bread", "cake")])
+    play.tell.answer_step(2, [result(token, printed=False, signs=("failed", "only_failed"))])
+    play.tell.end().finds(notes=NOTES.replace("bread", "cake"))
+
+
 FILES: Mapping[str, tuple[Violation, ...]] = {
     "files_kept": (_half_a_file, _emptied_file),
     "files_survive": (_full_disk,),
@@ -82,4 +100,5 @@ FILES: Mapping[str, tuple[Violation, ...]] = {
     "file_result_true": (_lost_edit,),
     "file_calls_work": (_refused_edit,),
     "edit_place_told": (_first_place,),
+    "edit_failure_told": (_edit_without_a_reason, _edit_that_worked),
 }

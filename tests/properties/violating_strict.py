@@ -346,6 +346,23 @@ def _arguments_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _cut_call_told(play: RunDraw) -> None:
+    """A call is cut at the token limit, and the model reads that it was wrong."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[False], stop="max_tokens")
+    told = ToolResult("call", 13, is_error=True, token=token, printed=False, signs=("failed",))
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _words_again(play: RunDraw) -> None:
+    """What the model says before a tool call is shown with it, and with the answer once more."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), "First I look at the log.", tools=[True])
+    play.tell.reply(play.tell.ask(2, results=[play.tell.runs(token)]), f"Done {play.tell.nonce}")
+    play.tell.end(f"First I look at the log. First I look at the log. {play.tell.nonce}")
+
+
 def _page_kept(play: RunDraw) -> None:
     """A page that is opened again is empty."""
     for opened in (None, "How can I help?"):
@@ -356,12 +373,13 @@ def _page_kept(play: RunDraw) -> None:
 
 STRICT: Mapping[str, tuple[Violation, ...]] = {
     "arguments_told": (_arguments_told,),
+    "cut_call_told": (_cut_call_told,),
     "calls_kept": (_a_lost_call,),
     "cut_told": (_cut_told,),
     "next_command_runs": (_next_command_runs,),
     "output_told": (_output_told,),
     "history_kept": (_history_kept, _failed_turn_forgotten, _stopped_turn_forgotten),
-    "output_once": (_output_once,),
+    "output_once": (_output_once, _words_again),
     "stops_when_told": (_runs_on, _reads_on, _ends_late),
     "no_traceback": (_no_traceback,),
     "exit_code_tells": (_exit_code_tells,),

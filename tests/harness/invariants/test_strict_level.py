@@ -29,7 +29,8 @@ def test_the_strict_ones_never_decide_at_the_usual_level():
     of_its_model = {"asked_once", "history_kept", "rounds_kept", "said_once", "session_goes_on", "words_kept"}
     of_its_model |= {"instructions_kept"}
     of_its_tools = {"arguments_told", "calls_kept", "cut_told", "failure_told", "output_told", "subagent_end_told"}
-    of_its_tools |= {"edit_place_told", "file_calls_work", "files_survive", "modes_kept", "tools_once"}
+    of_its_tools |= {"edit_failure_told", "edit_place_told", "file_calls_work", "files_survive", "modes_kept"}
+    of_its_tools |= {"cut_call_told", "tools_once"}
     others = {"loop_noticed", "missing_tools_told", "next_command_runs", "no_invented_answer", "page_kept"}
     assert strict == of_its_user | of_its_model | of_its_tools | others
 
@@ -342,6 +343,17 @@ def test_a_long_reply_that_is_drawn_anew_from_its_begin_is_shown_twice(shown: st
     text = " ".join([*words, tell.nonce])
     tell.reply(tell.ask(1), text)
     tell.end(shown.format(" ".join(words[:60]), text))
+    assert check("output_once", tell.seal()).status == status
+
+
+@pytest.mark.parametrize(("times", "status"), [(1, "pass"), (2, "fail")])
+def test_words_before_a_tool_call_are_shown_once(times: int, status: str):
+    """A front end that adds each step's words to those before shows them again with each step."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), "First I look at the log.", tools=[True])
+    tell.answer_step(2, [tell.runs(token)])
+    tell.end(f"{'First I look at the log. ' * times}Done {tell.nonce}")
     assert check("output_once", tell.seal()).status == status
 
 

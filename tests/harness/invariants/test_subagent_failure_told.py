@@ -88,3 +88,19 @@ def test_a_success_that_the_subagent_may_have_told_of_is_not_the_agents():
     told = result(token, chars=40, printed=False, signs=("success",))
     tell.reply(tell.ask(2, results=[told]), f"Done {tell.nonce}")
     assert check("subagent_failure_told", tell.end().seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("rounds", "chars", "status"), [(5, 0, "fail"), (5, 20, "pass"), (4, 0, "nothing")])
+def test_an_empty_result_of_a_subagent_that_reached_its_limit_is_red(rounds: int, chars: int, status: str):
+    """Its model had asked for one more tool."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="task")
+    for step in range(1, rounds + 1):
+        tell.reply(tell.ask(step, side="subagent 1", background="subagent"), tools=[True])
+    told = result(token, chars=chars, printed=False, signs=())
+    tell.reply(tell.ask(2, results=[told]), f"Done {tell.nonce}")
+    verdict = check("subagent_failure_told", tell.end().seal())
+    assert verdict.status == status
+    if status == "fail":
+        assert "subagent 1 was ended before its tool had run" in verdict.says
