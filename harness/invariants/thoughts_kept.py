@@ -13,6 +13,7 @@ _OF_THOUGHTS = re.compile(
     r"|Invalid `signature` in `thinking`|thinking\.(signature|thinking): Field required"
     r"|missing a thought_signature"
     r"|of type 'reasoning' was provided without its required following item|without its required 'reasoning' item"
+    r"|Item with id 'rs_\w+' not found"
 )
 """What Anthropic, Google and OpenAI say of a request whose thoughts are missing, changed, or at a wrong place."""
 
@@ -22,9 +23,10 @@ def thoughts_kept(history: History) -> Iterator[Verdict]:
     """No request is refused because thoughts of the model are missing in it, were changed, or stand at a wrong place.
 
     Anthropic wants the thinking block that led to a tool call in front of it, with its signature. OpenAI's Responses
-    API wants a reasoning item together with the item behind it. Gemini wants, from version 3 on, the `thoughtSignature`
-    of the first function call of each step, in the part where it came. What is refused once is refused with each try,
-    and with each later message that carries it. Judged on the words of our validator; a fault's refusal does not count.
+    API wants a reasoning item together with the item behind it; where nothing is stored (`store: false`), with its
+    `encrypted_content`. Gemini wants, from version 3 on, the `thoughtSignature` of the first function call of each
+    step, in the part where it came. What is refused once is refused with each try, and with each later message that
+    carries it. Judged on the words of our validator; a fault's refusal does not count.
 
     Fix: Store a reply as it came, thinking blocks, signatures and reasoning items too, and send it back unchanged and
     in its order, at least until the turn is over. Leave out thoughts and what follows from them together, and half a

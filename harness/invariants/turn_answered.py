@@ -9,6 +9,7 @@ from wedgehog.harness.record.call_failures import went_wrong
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.record.turn_words import filter_word
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 from wedgehog.harness.record.views import Call, Turn
 
@@ -21,9 +22,9 @@ def turn_answered(history: History, *, plan_errors: bool = False) -> Iterator[Ve
     """Every message of the scenario is answered (asked where the next try would have worked).
 
     `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer;
-    nor does one that ends in an error after the agent got a signal. With `plan_errors` an error is enough where a
-    plan, a route or a check failed before the turn's first request of the conversation, or beside it: an agent may
-    refuse what it could not check.
+    nor does one that ends in an error after the agent got a signal, or one whose last reply a filter of the provider
+    stopped, if its user is told so. With `plan_errors` an error is enough where a plan, a route or a check failed
+    before the turn's first request of the conversation, or beside it: an agent may refuse what it could not check.
 
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx. Limit
     the attempts. Where the token limit cut a tool call, tell the model so, and let it make a smaller one.
@@ -38,6 +39,14 @@ def _failed_in_its_plan(turn: Turn) -> bool:
     if not wrong or not purposes.isdisjoint(AUXILIARY):
         return False
     return not turn.main_calls or (len(turn.main_calls) == 1 and _beside(turn.main_calls[0], wrong))
+
+
+def _filtered(turn: Turn) -> bool:
+    """Whether a filter stopped the turn's last reply, and the agent said so: the same request may be stopped again."""
+    last, end = turn.main_calls[-1].ended if turn.main_calls else None, turn.end
+    if last is None or last.stop != "filter" or end is None:
+        return False
+    return bool(filter_word("\n".join((end.stdout, end.stderr, end.answer, end.error, end.raised or "")), turn))
 
 
 def _beside(first: Call, wrong: Sequence[Call]) -> bool:
@@ -58,6 +67,8 @@ def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = Fal
             continue
         if outcome.kind == "surfaced" and plan_errors and _failed_in_its_plan(turn):
             yield passed(because=f"{turn} could not be planned or checked, and the agent told its user")
+        elif outcome.kind == "surfaced" and _filtered(turn):
+            yield passed(because=f"a filter of the provider stopped the last reply of {turn}, and its user was told")
         elif outcome.kind == "answered":
             yield passed(because=f"{turn} was answered")
         elif ours := refused_by_us(turn.calls):

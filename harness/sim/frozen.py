@@ -10,8 +10,12 @@ with frozen_time() as move:
 """
 
 import contextlib
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -60,12 +64,37 @@ def frozen_time() -> Iterator[Callable[[float], None]]:
         api, _get_fake_monotonic=lambda: moment.now, _get_fake_monotonic_ns=lambda: round(moment.now * 1e9)
     )
     _current.append(moment)
+    finder = _WithRealDates()
+    sys.meta_path.insert(0, finder)
     try:
         with exact:
             yield moment.move
     finally:
+        sys.meta_path.remove(finder)
         _current.remove(moment)
         freezer.stop()
+
+
+class _WithRealDates(MetaPathFinder):
+    """Imports `pydantic.v1.types` as if time were not frozen; LangChain imports it.
+
+    It derives a class from `date` with a metaclass of its own, which freezegun's `date` does not allow.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname == "pydantic.v1.types" else None
+        if spec is None or spec.loader is None:
+            return None
+        load = spec.loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            with mock.patch("datetime.date", api.real_date):
+                load(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
 
 
 def _teach_pydantic() -> None:

@@ -105,7 +105,8 @@ class EmptyReply(ReplyFault):
         if not isinstance(answer, Reply):
             return answer
         no_choice, broken = self.form == "no_choice", self.form == "broken_call"
-        return replace(answer, items=(), stop="end", no_choice=no_choice, broken_call=broken)
+        stop: Stop = "filter" if no_choice else "end"
+        return replace(answer, items=(), stop=stop, no_choice=no_choice, broken_call=broken)
 
 
 @fault("tool_instead", family="reply")

@@ -167,7 +167,7 @@ def test_an_empty_reply_and_a_refusal_keep_nothing_of_what_was_to_be_said():
     """Both are complete replies; what they cost stays as scripted."""
     told = replace(REPLY, usage=Usage(7, 8))
     assert harmed("empty_reply", told) == Reply(usage=Usage(7, 8), stop="end")
-    assert harmed({"empty_reply": "no_choice"}, told) == Reply(usage=Usage(7, 8), stop="end", no_choice=True)
+    assert harmed({"empty_reply": "no_choice"}, told) == Reply(usage=Usage(7, 8), stop="filter", no_choice=True)
     assert harmed({"empty_reply": "broken_call"}, told) == Reply(usage=Usage(7, 8), stop="end", broken_call=True)
     assert harmed({"refusal": "No."}, told) == Reply((Text("No."),), usage=Usage(7, 8), stop="refusal")
     assert harmed("empty_reply", Failure(500)) == harmed("refusal", Failure(500)) == Failure(500)

@@ -12,8 +12,14 @@ CHANGED = (
 )
 ALONE = "Item 'rs_1' of type 'reasoning' was provided without its required following item."
 WITHOUT = "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: 'rs_1'."
+NOT_STORED = "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false."
 OF_GEMINI = "Function call is missing a thought_signature in functionCall parts. This is required for tools to work."
-OTHERS = ("Unknown parameter: 'thinking'.", "`max_tokens` must be greater than `thinking.budget_tokens`", "status 400")
+OTHERS = (
+    "Unknown parameter: 'thinking'.",
+    "`max_tokens` must be greater than `thinking.budget_tokens`",
+    "status 400",
+    "Item with id 'msg_1' not found.",
+)
 
 
 def _refused(message: str, *, scripted: bool = False) -> HistoryBuilder:
@@ -24,7 +30,7 @@ def _refused(message: str, *, scripted: bool = False) -> HistoryBuilder:
     return tell
 
 
-@pytest.mark.parametrize("message", [MISSING, UNSIGNED, CHANGED, ALONE, WITHOUT, OF_GEMINI])
+@pytest.mark.parametrize("message", [MISSING, UNSIGNED, CHANGED, ALONE, WITHOUT, NOT_STORED, OF_GEMINI])
 def test_a_request_that_is_refused_for_its_thoughts_is_red(message: str):
     """It is refused with each try, and with each later message."""
     verdict = check("thoughts_kept", _refused(message).seal())

@@ -107,3 +107,19 @@ def test_a_scenario_may_allow_an_error_where_a_plan_or_a_check_failed(
     if main:
         tell.reply(tell.ask(1), "")
     assert check("turn_answered", tell.fails("Error: the check failed").seal(), plan_errors=enough).status == status
+
+
+@pytest.mark.parametrize(
+    ("stop", "words", "status"),
+    [
+        ("filter", "Error: the prompt was blocked: OTHER", "pass"),
+        ("filter", "Error: list index out of range", "fail"),
+        ("end", "Error: the prompt was blocked: OTHER", "fail"),
+    ],
+)
+def test_an_error_is_enough_where_a_filter_stopped_the_last_reply(stop: str, words: str, status: str):
+    """The same request may be stopped again; its user must be told that it was a filter."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), "", stop=stop)
+    assert check("turn_answered", tell.fails(words).seal()).status == status

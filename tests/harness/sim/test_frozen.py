@@ -3,6 +3,7 @@
 import asyncio
 import datetime
 import ssl
+import sys
 import time
 import weakref
 
@@ -52,6 +53,23 @@ def test_a_pydantic_model_that_is_built_meanwhile_takes_dates():
 
     with SimWorld() as world:
         assert world.run(main) == 10
+
+
+def test_the_old_pydantic_is_imported_meanwhile(monkeypatch: pytest.MonkeyPatch):
+    """LangChain imports it; its class of dates has a metaclass of its own."""
+    for name in [it for it in sys.modules if it.startswith("pydantic.v1")]:
+        monkeypatch.delitem(sys.modules, name)
+
+    async def main() -> object:
+        from pydantic.v1 import BaseModel
+
+        class Event(BaseModel):
+            day: datetime.date
+
+        return Event(day=datetime.datetime.now(datetime.UTC).date()).day == EPOCH.date()
+
+    with SimWorld() as world:
+        assert world.run(main)
 
 
 def test_hypothesis_sees_the_real_time():
