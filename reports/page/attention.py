@@ -60,7 +60,7 @@ def _kinds(runs: Sequence[NumberedRun], address: RunAddress) -> Iterator[Markup]
         link, name = address(group[0][0]), f"{judged.scenario}, {judged.agent}"
         place = tag("a", name, href=f"#{link}") if link else name
         says = judged.says or (f"{judged.expected} expected" if judged.expected else "")
-        said = f": {one_line(says, WORDS)}" if says else ""
+        said = f": {one_line(says.removeprefix(f'{what}: '), WORDS)}" if says else ""
         yield tag("li", tag("strong", what), f" in {many(len(group), 'run')} of {agents}. ", place, said)
 
 

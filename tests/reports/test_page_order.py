@@ -40,6 +40,13 @@ def test_what_is_wrong_stands_above_everything_in_three_lines(campaign):
     assert "<table" not in before and "<section" not in before and "<dl" not in before
 
 
+def test_the_first_lines_say_the_name_of_an_invariant_once(campaign):
+    """What is violated begins the line; the sentence of the run begins with it too."""
+    failed = judgement("y", "a", "fail", "pass", violated=("x3",), says="x3: turn 1 went wrong")
+    campaign.run(failed, plain_run)
+    assert _lines(_page(campaign)) == ["x3 in 1 run of a. y, a: turn 1 went wrong"]
+
+
 def test_if_nothing_is_wrong_the_expected_failures_stand_there(campaign):
     """An expected failure is named as one."""
     campaign.run(storm_judgement(), storm(3, "buggy"))
