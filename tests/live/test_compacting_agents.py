@@ -124,7 +124,8 @@ def test_a_summary_takes_the_place_of_the_messages_and_not_of_the_system_text(fo
 
 def test_a_summary_takes_the_place_of_the_messages_and_not_of_the_rules(found: dict[tuple[str, str], Result]):
     """They were a message like any other. Where there are no rules, nothing is missed."""
-    assert found[RULES, "forgets_the_rules"] == ("pass", set(), {"instructions_kept"})
+    for scenario in (RULES, WINDOW):
+        assert found[scenario, "forgets_the_rules"] == ("pass", set(), {"instructions_kept"})
     assert found[WORKS, "forgets_the_rules"] == ("pass", set(), set())
 
 
