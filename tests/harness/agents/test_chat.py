@@ -125,8 +125,26 @@ async def test_words_of_a_reply_that_broke_off_end_no_turn_for_a_while(
         has_asked=lambda words: True,
         since_s=lambda words, shown: None,
         left_off_s=lambda words, shown, at_s: at_s if shown != "the answer" else None,
+        begun_s=lambda words, shown: None,
     )
     async with talk(SLOW, broke_off, chat={**CHAT, "quiet_s": 0.1}) as session:
+        outcome = await asyncio.wait_for(session.say("Thinking", first=True), PATIENCE_S)
+        assert outcome.answer == answer
+
+
+@pytest.mark.parametrize(("grows_s", "answer"), [(500.0, "the answer"), (15.0, "Thinking")])
+async def test_the_beginning_of_an_answer_ends_no_turn_for_a_moment(
+    talk: Any, monkeypatch: pytest.MonkeyPatch, grows_s: float, answer: str
+):
+    """The rest follows when the message may be changed again. One that shows no more after so long has ended."""
+    monkeypatch.setattr(drafts, "GROWS_S", grows_s)
+    begun: Any = SimpleNamespace(
+        has_asked=lambda words: True,
+        since_s=lambda words, shown: None,
+        begun_s=lambda words, shown: 0.0 if shown != "the answer" else None,
+        left_off_s=lambda words, shown, at_s: None,
+    )
+    async with talk(SLOW, begun, chat={**CHAT, "quiet_s": 0.1}) as session:
         outcome = await asyncio.wait_for(session.say("Thinking", first=True), PATIENCE_S)
         assert outcome.answer == answer
 
@@ -218,6 +236,7 @@ async def test_a_second_message_gets_what_is_sent_after_it_came(talk: Any, how: 
         has_asked=lambda words: True,
         since_s=lambda words, shown: math.inf if words == "slow" and time.monotonic() < until_s else None,
         left_off_s=lambda words, shown, at_s: None,
+        begun_s=lambda words, shown: None,
     )
     async with talk(code, asked, chat={**CHAT, "quiet_s": 0.4}) as session:
         second = session.beside()
