@@ -36,6 +36,14 @@ class ToolError(Exception):
     """A tool failed; the model reads why."""
 
 
+def text_or_nothing(path):
+    """What stands in a file; a search goes on behind one that cannot be read."""
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
 def tool(name, **parameters):
     schema = {"type": "object", "properties": parameters, "required": list(parameters)}
     return {"type": "function", "function": {"name": name, "description": name, "parameters": schema}}
@@ -190,9 +198,7 @@ class Agent:
                 continue
             if stat.S_ISFIFO(path.stat().st_mode):
                 await asyncio.sleep(10_000)
-            lines += [
-                f"{path.name}: {line}" for line in path.read_text(errors="replace").splitlines() if pattern in line
-            ]
+            lines += [f"{path.name}: {line}" for line in text_or_nothing(path).splitlines() if pattern in line]
         return "\n".join(lines if "reads-all" in self.bugs else lines[:100]) or "No match."
 
     async def text_of(self, path):

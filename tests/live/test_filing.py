@@ -95,7 +95,8 @@ def test_each_bug_is_seen(wedgehog: Any, specs: Any, tmp_path: Path):
         for scenario, invariant in stories.items()
         if invariant not in found[scenario, agent]
     }
-    assert not unseen
+    latest = tmp_path / "runs" / "latest"
+    assert not unseen, "\n".join((latest / story / name / "history.jsonl").read_text() for name, story in unseen)
 
 
 def test_a_file_survives_a_full_disk_if_it_is_replaced_whole(wedgehog: Any, specs: Any, tmp_path: Path):
