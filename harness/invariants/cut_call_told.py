@@ -35,7 +35,7 @@ def _was_cut(use: ToolUse) -> bool:
 
 def _told(use: ToolUse) -> Iterator[Verdict]:
     sent = result_in_turn(use)
-    if sent is None or sent[1].signs is None or sent[1].in_text:
+    if sent is None or not sent[1].signs_known:
         return
     if _says_so(sent[1]):
         yield passed(because=f"the result of {name_of_call(use)} says that it was cut")

@@ -33,6 +33,6 @@ def cut_told(history: History) -> Iterator[Verdict]:
 
 
 def _is_cut_silently(result: ToolResult) -> bool:
-    known = result.signs is not None and not result.in_text and not result.is_error
+    known = result.signs_known and not result.is_error
     lacks_its_end = result.prints_first is True and not result.printed
     return known and lacks_its_end and MARKS_OF_A_CUT.isdisjoint(result.signs or ())

@@ -29,7 +29,7 @@ def edit_failure_told(history: History) -> Iterator[Verdict]:
     for change in file_changes(history):
         for use in change.uses:
             sent = result_in_turn(use)
-            if sent is None or change.harmed or sent[1].signs is None or sent[1].in_text:
+            if sent is None or change.harmed or not sent[1].signs_known:
                 continue
             request, result = sent
             if wrong := _wrong(change, use, result):

@@ -45,7 +45,7 @@ def _fits_several(change: FileChange, use: ToolUse) -> bool:
 
 
 def _tells(result: ToolResult) -> bool:
-    if result.signs is None or result.in_text or result.is_error:
+    if not result.signs_known or result.is_error:
         return True
-    words = TELLS - OF_AN_EXIT_CODE if "ended_well" in result.signs else TELLS
-    return not words.isdisjoint(result.signs)
+    words = TELLS - OF_AN_EXIT_CODE if "ended_well" in (result.signs or ()) else TELLS
+    return not words.isdisjoint(result.signs or ())

@@ -100,8 +100,7 @@ def _of_our_host(history: History, use: ToolUse) -> bool:
 
 def _tells_of_failure(result: ToolResult) -> bool:
     """Whether a result says, or may say, that all is not well; one whose signs were not recorded may."""
-    known = result.signs is not None and not result.in_text
-    return not known or result.is_error or not TELL_OF_FAILURE.isdisjoint(result.signs or ())
+    return not result.signs_known or result.is_error or not TELL_OF_FAILURE.isdisjoint(result.signs or ())
 
 
 def _failed_by_itself(history: History, use: ToolUse) -> bool:
@@ -145,7 +144,7 @@ def _says_stopped(result: ToolResult) -> bool:
 
 def _says_as_if_well(result: ToolResult) -> bool:
     """Whether it holds what the command had printed first, and not one word or number of how it ended."""
-    known = result.signs is not None and not result.in_text and not result.is_error
+    known = result.signs_known and not result.is_error
     return known and not result.signs and result.prints_first is True
 
 

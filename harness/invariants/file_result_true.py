@@ -37,5 +37,6 @@ def file_result_true(history: History) -> Iterator[Verdict]:
 
 def _may_tell(result: ToolResult) -> bool:
     """Whether it says, or may say, that the call failed; one whose signs were not recorded may."""
-    known = result.signs is not None and not result.in_text
-    return not known or result.is_error or not {"failed", "undone", "foreign"}.isdisjoint(result.signs or ())
+    return (
+        not result.signs_known or result.is_error or not {"failed", "undone", "foreign"}.isdisjoint(result.signs or ())
+    )

@@ -12,9 +12,9 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 def modes_kept(history: History) -> Iterator[Verdict]:
     """A file that may be executed still may after an edit, and a symbolic link is still one.
 
-    A script that its user can no longer start fails later, long after the edit. A link that has become a file
-    of its own no longer follows the file behind it. Judged as [`files_kept`](#files_kept), for files that a call of the
-    model was to change. A tool may refuse to write through a link.
+    A script that its user can no longer start fails later, long after the edit. A link that has become a file of its
+    own no longer follows the file behind it. Judged as [`files_kept`](#files_kept), for files that a call of the model
+    was to change. A tool may refuse to write through a link.
 
     Fix: Give the temporary file the mode of the old one before it is renamed (such as `shutil.copymode`), and rename it
     to where the link leads (`os.path.realpath`).

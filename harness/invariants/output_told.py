@@ -61,6 +61,6 @@ def _says_that_it_was_stopped(result: ToolResult) -> bool:
 
 
 def _has_nothing_of_it(result: ToolResult) -> bool:
-    known = result.signs is not None and not result.in_text and result.chars < ANOTHER_FORM_CHARS
+    known = result.signs_known and result.chars < ANOTHER_FORM_CHARS
     lacks_all = result.prints_first is False and not result.printed
     return known and lacks_all and IN_ANOTHER_PLACE.isdisjoint(result.signs or ())

@@ -100,20 +100,31 @@ def _told(silent: SilentSubagent) -> Verdict:
     return fail(f"{silent}, and its result in request {silent.following.call} is empty", silent.seen)
 
 
-def silent_subagents(
-    history: History, turn: Turn, is_one: Callable[[SideCalls], bool] | None = None
-) -> Iterator[SilentSubagent]:
-    """One of each reply that gave work to subagents, if some of them are such, and all results follow.
+def _is_silent(side: SideCalls) -> bool:
+    """Whether the last call of a subagent brought it no word: it failed, or its reply is whole and empty."""
+    last = side.calls[-1]
+    ended = last.ended
+    if ended is not None and (ended.text_delivered or ended.tool_calls):
+        return False
+    return last.ok if last.failed_at_s is None else not last.ok
 
-    Without `is_one` they are silent: the last call of each brought it no word.
-    """
-    is_such = is_one or _is_silent
+
+def _was_ended(side: SideCalls) -> bool:
+    """Whether its agent ended it: the last of many replies asks for a tool, and no request has the result."""
+    last = side.calls[-1]
+    return last.ok and last.ended is not None and bool(last.ended.tool_calls) and len(side.calls) >= LIMIT_ROUNDS
+
+
+def silent_subagents(
+    history: History, turn: Turn, is_one: Callable[[SideCalls], bool] = _is_silent
+) -> Iterator[SilentSubagent]:
+    """One of each reply that gave work to subagents, if `is_one` is true for some of them, and all results follow."""
     for asked, following in pairwise(main_calls_of(turn)):
         uses = [use for use in tool_uses_of(turn) if use.reply is asked.ended]
         if not uses or not asked.ok or asked.damaged or not all(names_subagent(it.offered.name) for it in uses):
             continue
         sides = _between(history, asked, following.arrived)
-        silent = [side for side in sides if is_such(side)]
+        silent = [side for side in sides if is_one(side)]
         carried = {it.token: it for it in following.arrived.results}
         results = tuple(carried[use.token] for use in uses if use.token in carried)
         if silent and len(sides) == len(uses) == len(results) and not blocked(history, uses[0], following.arrived):
@@ -133,18 +144,3 @@ def _is_over(last: Call, following: RequestArrived) -> bool:
     if last.failed_at_s is not None:
         return last.failed_at_s <= following.at_s + (SEEN_LATE_S if last.hung_up else 0)
     return last.ended is None or last.ended.id < following.id
-
-
-def _is_silent(side: SideCalls) -> bool:
-    """Whether the last call of a subagent brought it no word: it failed, or its reply is whole and empty."""
-    last = side.calls[-1]
-    ended = last.ended
-    if ended is not None and (ended.text_delivered or ended.tool_calls):
-        return False
-    return last.ok if last.failed_at_s is None else not last.ok
-
-
-def _was_ended(side: SideCalls) -> bool:
-    """Whether its agent ended it: the last of many replies asks for a tool, and no request has the result."""
-    last = side.calls[-1]
-    return last.ok and last.ended is not None and bool(last.ended.tool_calls) and len(side.calls) >= LIMIT_ROUNDS

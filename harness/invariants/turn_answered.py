@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from wedgehog.harness.invariants.cause_told import words_read
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
@@ -42,11 +43,11 @@ def _failed_in_its_plan(turn: Turn) -> bool:
 
 
 def _filtered(turn: Turn) -> bool:
-    """Whether a filter stopped the turn's last reply, and the agent said so: the same request may be stopped again."""
+    """Whether a filter stopped the turn's last reply, and its user read so: the same request may be stopped again."""
     last, end = turn.main_calls[-1].ended if turn.main_calls else None, turn.end
     if last is None or last.stop != "filter" or end is None:
         return False
-    return bool(filter_word("\n".join((end.stdout, end.stderr, end.answer, end.error, end.raised or "")), turn))
+    return bool(filter_word(words_read(end), turn))
 
 
 def _beside(first: Call, wrong: Sequence[Call]) -> bool:

@@ -29,14 +29,12 @@ class _TurnWork:
     """When each command began that has not ended, by its token; none in the background."""
     harmed: bool = False
     """Whether a fault on the chat has fired."""
-    left_off_s: float | None = None
-    """When the last reply ended, if it was no answer."""
+    ended_s: float | None = None
+    """When the last reply ended."""
+    answer: str = ""
+    """Its words; empty if it was no answer."""
     beginnings: list[str] = field(default_factory=list)
     """What the replies said that were no answer."""
-    answered_s: float | None = None
-    """When the last reply ended, if it was an answer."""
-    answer: str = ""
-    """The words of that reply."""
 
 
 class AtWork:
@@ -88,14 +86,15 @@ class AtWork:
         after it has broken off.
         """
         work = self._work_for(words)
-        if work.left_off_s is None or at_s <= work.left_off_s:
-            return work.left_off_s
-        return work.left_off_s if any(plain(shown) in it for it in work.beginnings) else None
+        if work.ended_s is None or work.answer:
+            return None
+        may_follow = at_s <= work.ended_s or any(plain(shown) in it for it in work.beginnings)
+        return work.ended_s if may_follow else None
 
     def begun_s(self, words: str, shown: str) -> float | None:
         """When the answer of this turn ended, if `shown` has only its beginning."""
         work = self._work_for(words)
-        return work.answered_s if _begins(work.answer, plain(shown)) else None
+        return work.ended_s if _begins(work.answer, plain(shown)) else None
 
     def unread(self, words: str, shown: str) -> bool:
         """Whether the model has given the whole answer of this turn, and `shown` has not its last word."""
@@ -136,10 +135,10 @@ class AtWork:
             return
         work.ended.add(event.call)
         said = plain(event.text_delivered) if isinstance(event, ReplyEnded) else ""
-        answers = isinstance(event, ReplyEnded) and said and not _breaks_off(event)
-        work.left_off_s, work.answered_s = (None, event.at_s) if answers else (event.at_s, None)
-        work.answer = event.text_delivered if isinstance(event, ReplyEnded) and answers else ""
-        if said and not answers:
+        work.ended_s, work.answer = event.at_s, ""
+        if isinstance(event, ReplyEnded) and said and not _breaks_off(event):
+            work.answer = event.text_delivered
+        elif said:
             work.beginnings.append(said)
 
 

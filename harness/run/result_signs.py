@@ -34,8 +34,7 @@ r"""Words by which a text may say it, in families. They are wide on purpose: an 
 `failed`: the tool or its command failed. `stopped`: it was ended early. `elsewhere`: it still runs, or its output is in
 another place or is no text. `part`: a part of the output is missing. `undone`: a file was not changed, or something
 else comes before that. `cut_off`: a call did not come whole. `mismatch`: a text is not in a file. `several`: a text
-stands at more than one place. `\b` is the edge of a word, and `.?` one
-character or none.
+stands at more than one place. `\b` is the edge of a word, and `.?` one character or none.
 """
 _TYPESET = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")
 """Quotes and dashes of a text that is set well are no other language."""
@@ -183,8 +182,8 @@ _ORDER = (
 `bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with nothing below.
 `answered`: it says that the user has answered a question, and nothing that would take that back. `success`:
 it says that all went well, and no word of it says anything else. `only_failed`: it says that it failed, and no word of
-it that something was done. `ended_well`: its numbers and its words of a failure
-are those of an exit code of 0 and of a duration."""
+it that something was done. `ended_well`: its numbers and its words of a failure are those of an exit code of 0 and of a
+duration."""
 
 
 def prints_first(arguments: str) -> str:

@@ -35,6 +35,11 @@ class ToolResult:
     names_arguments: bool | None = None
     """Whether its text may name what is wrong with the arguments of its call; None if that was not recorded."""
 
+    @property
+    def signs_known(self) -> bool:
+        """Whether `signs` says all that its text tells: they were recorded, and it is no part of a message."""
+        return self.signs is not None and not self.in_text
+
 
 @dataclass(frozen=True, slots=True)
 class OpenToolCall:

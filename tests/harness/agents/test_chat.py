@@ -99,6 +99,12 @@ SLOW = (
 )
 
 
+def work(**known: Any) -> Any:
+    """What is known of an agent that has asked its model: this, and else nothing."""
+    nothing = dict.fromkeys(("since_s", "left_off_s", "begun_s"), lambda *_: None)
+    return SimpleNamespace(has_asked=lambda words: True, **(nothing | known))
+
+
 @pytest.mark.parametrize("note", ["…", "⏳", "Thinking", "One moment"])
 async def test_a_note_that_the_agent_works_does_not_end_its_turn(talk: Any, note: str):
     """It is edited into the answer: a sign, words that the spec names, or words with "typing …" behind."""
@@ -121,12 +127,7 @@ async def test_words_of_a_reply_that_broke_off_end_no_turn_for_a_while(
 ):
     """The agent tries again, and edits them into the answer. One that does nothing more for so long has ended."""
     monkeypatch.setattr(drafts, "LONGEST_DRAFT_S", longest_s)
-    broke_off: Any = SimpleNamespace(
-        has_asked=lambda words: True,
-        since_s=lambda words, shown: None,
-        left_off_s=lambda words, shown, at_s: at_s if shown != "the answer" else None,
-        begun_s=lambda words, shown: None,
-    )
+    broke_off = work(left_off_s=lambda words, shown, at_s: at_s if shown != "the answer" else None)
     async with talk(SLOW, broke_off, chat={**CHAT, "quiet_s": 0.1}) as session:
         outcome = await asyncio.wait_for(session.say("Thinking", first=True), PATIENCE_S)
         assert outcome.answer == answer
@@ -138,12 +139,7 @@ async def test_the_beginning_of_an_answer_ends_no_turn_for_a_moment(
 ):
     """The rest follows when the message may be changed again. One that shows no more after so long has ended."""
     monkeypatch.setattr(drafts, "GROWS_S", grows_s)
-    begun: Any = SimpleNamespace(
-        has_asked=lambda words: True,
-        since_s=lambda words, shown: None,
-        begun_s=lambda words, shown: 0.0 if shown != "the answer" else None,
-        left_off_s=lambda words, shown, at_s: None,
-    )
+    begun = work(begun_s=lambda words, shown: 0.0 if shown != "the answer" else None)
     async with talk(SLOW, begun, chat={**CHAT, "quiet_s": 0.1}) as session:
         outcome = await asyncio.wait_for(session.say("Thinking", first=True), PATIENCE_S)
         assert outcome.answer == answer
@@ -232,12 +228,7 @@ async def test_a_second_message_gets_what_is_sent_after_it_came(talk: Any, how: 
     if how == "in turn":
         code = code.replace(".start()", ".run()")
     until_s = time.monotonic() + 3
-    asked: Any = SimpleNamespace(
-        has_asked=lambda words: True,
-        since_s=lambda words, shown: math.inf if words == "slow" and time.monotonic() < until_s else None,
-        left_off_s=lambda words, shown, at_s: None,
-        begun_s=lambda words, shown: None,
-    )
+    asked = work(since_s=lambda words, shown: math.inf if words == "slow" and time.monotonic() < until_s else None)
     async with talk(code, asked, chat={**CHAT, "quiet_s": 0.4}) as session:
         second = session.beside()
         first = asyncio.create_task(session.say("slow", first=True))

@@ -123,3 +123,12 @@ def test_an_error_is_enough_where_a_filter_stopped_the_last_reply(stop: str, wor
     tell.message()
     tell.reply(tell.ask(1), "", stop=stop)
     assert check("turn_answered", tell.fails(words).seal()).status == status
+
+
+def test_a_filter_that_stopped_an_earlier_reply_excuses_nothing():
+    """The last one came, and was empty."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), "", stop="filter")
+    tell.reply(tell.ask(1), "")
+    assert check("turn_answered", tell.fails("Error: the prompt was blocked: OTHER").seal()).status == "fail"
