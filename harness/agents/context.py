@@ -46,7 +46,7 @@ class Work(Protocol):
         """
 
     def begun_s(self, words: str, shown: str) -> float | None:
-        """When the answer of this turn ended, if `shown`, its last message, has only its beginning."""
+        """When the answer of this turn ended, if `shown`, its last message, is only the beginning of it."""
 
     def unread(self, words: str, shown: str) -> bool:
         """Whether the model has given the whole answer of this turn, and `shown` has not its last word."""

@@ -92,7 +92,7 @@ class AtWork:
         return work.ended_s if may_follow else None
 
     def begun_s(self, words: str, shown: str) -> float | None:
-        """When the answer of this turn ended, if `shown` has only its beginning."""
+        """When the answer of this turn ended, if `shown` is only the beginning of it."""
         work = self._work_for(words)
         return work.ended_s if _begins(work.answer, plain(shown)) else None
 
