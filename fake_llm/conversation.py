@@ -71,7 +71,7 @@ class Conversation:
     """A request for a reply. System text is a message with role "system", first.
 
     `wire` is the dialect's name ("anthropic", "openai-chat"); `schema` is a structured output's JSON Schema, None for
-    plain text. `copies` is the number of replies that the request asks for.
+    plain text. `copies` is the number of replies that the request asks for, and `stops` are its stop sequences.
     """
 
     wire: str
@@ -82,6 +82,7 @@ class Conversation:
     max_tokens: int | None = None
     schema: Mapping[str, Any] | None = None
     copies: int = 1
+    stops: tuple[str, ...] = ()
 
     @property
     def system(self) -> str:

@@ -164,6 +164,12 @@ def image_mark(image: object) -> str:
     return fingerprint(json.dumps(known, sort_keys=True))
 
 
+def stops_in(value: object) -> tuple[str, ...]:
+    """Return the stop sequences that a request gives as a text or as a list of texts."""
+    given = [value] if isinstance(value, str) else listed(value)
+    return tuple([stop for stop in given if isinstance(stop, str) and stop])
+
+
 def counted(value: object) -> int | None:
     """Return an integer as it is, and anything else (true and false too) as None."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None

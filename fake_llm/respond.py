@@ -24,6 +24,7 @@ from wedgehog.fake_llm.observer import Fact, RefusalSent, RequestUnscripted, Wri
 from wedgehog.fake_llm.render_cache import RenderCache
 from wedgehog.fake_llm.reply import BALANCE, EXPIRED, Answer, Failure, Reply, Script, Text, ToolCall, UnscriptedError
 from wedgehog.fake_llm.request import Request
+from wedgehog.fake_llm.stop_sequences import before_stop
 from wedgehog.fake_llm.usage import billed, within_limit
 from wedgehog.fake_llm.value import value
 from wedgehog.fake_llm.wire_reply import WireReply, bodiless, chunked, phrase, whole
@@ -94,7 +95,7 @@ class Responder:
 
     def _replied(self, conversation: Conversation, reply: Reply, noted: tuple[Fact, ...]) -> RequestOutcome:
         reply = continued(reply, conversation)
-        said = within_limit(reply, conversation)
+        said = within_limit(before_stop(reply, conversation), conversation)
         counts = billed(said, conversation)
         exchange = Exchange(self.request, conversation, counts, int(self.now.timestamp()))
         compile_ = self._streamed if conversation.stream else self._in_one_piece

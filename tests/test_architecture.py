@@ -51,6 +51,7 @@ VALUES = {
         "script.side_conversations",
         "script.conversations",
         "script.file_tools",
+        "script.misformed_calls",
         "script.results_in_text",
         "script.roles",
         "script.schema_values",

@@ -10,7 +10,9 @@ from wedgehog.fake_llm.reply import Answer, Item, Reply, Text, ToolCall, Unscrip
 from wedgehog.fake_llm.script.call_tokens import note
 from wedgehog.fake_llm.script.calls_in_text import CallsInText, in_quotes
 from wedgehog.fake_llm.script.file_tools import file_action, tool_for
+from wedgehog.fake_llm.script.misformed_calls import misformed
 from wedgehog.fake_llm.script.position import CallPosition, Positions
+from wedgehog.fake_llm.script.results_in_text import ResultFrame
 from wedgehog.fake_llm.script.role_calls import called_by_role
 from wedgehog.fake_llm.script.roles import (
     SHELL,
@@ -51,6 +53,11 @@ class FinishCall:
     arg: str
     text: str = "{answer}"
     chosen: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def last_line(self) -> str:
+        """The line of `text` in which the last words stand."""
+        return next(line for line in self.text.splitlines() if "{answer}" in line)
 
 
 @dataclass
@@ -106,7 +113,15 @@ class TurnScript:
 
     def written(self, reply: Reply, conversation: Conversation) -> Reply:
         """The reply as it is sent: with its tool call in the text if the agent has them there."""
-        return reply if self.calls_in_text is None or conversation.tools else self.calls_in_text.written(reply)
+        if self.calls_in_text is None or conversation.tools:
+            return reply
+        written, results = self.calls_in_text.written(reply), self.positions.results_in_text
+        frame = results.frame if results is not None else ResultFrame()
+        return misformed(written, reply.call_form, frame, self._in_form)
+
+    def _in_form(self, words: str) -> str:
+        """Last words as the agent's model writes them in its text."""
+        return words if self.finish is None or self.finish.tool else self.finish.text.replace("{answer}", words)
 
     def aside(self, call: int, conversation: Conversation) -> Reply:
         """The reply to a background call that belongs to no conversation: a few words by which it is recognized."""
@@ -156,10 +171,11 @@ class TurnScript:
     def _finishing(self, reply: Reply, place: CallPosition, conversation: Conversation) -> Reply:
         """Last words as the call that ends the agent's turn, if this request offers that tool."""
         words, finish = spoken(reply), self.finish
-        if finish is None or not words or reply.stop_reason != "end":
+        if finish is None or not words or reply.answer_form == "plain" or reply.stop_reason != "end":
             return reply
         if not finish.tool:
-            return _within(finish.text, words, reply) if conversation.schema is None else reply
+            template = finish.last_line if reply.answer_form == "last_line" else finish.text
+            return _within(template, words, reply) if conversation.schema is None else reply
         shell = find_shell(conversation.tools) if finish.tool == SHELL else None
         tool = find_named(conversation.tools, shell.name if shell else finish.tool)
         if tool is None:

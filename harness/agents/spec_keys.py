@@ -184,6 +184,11 @@ class Finish(SpecPart):
     chosen: dict[str, Any] = Field(default={}, alias="with")
 
     @property
+    def wraps_words(self) -> bool:
+        """Whether last words that are plain text are not what the agent takes for the end of a turn."""
+        return bool(self.tool) or self.text != ONLY_WORDS
+
+    @property
     def writes_json(self) -> bool:
         """Whether a reply without a schema has the last words as a string of JSON."""
         return not self.tool and '"{answer}"' in self.text

@@ -53,6 +53,9 @@ Need = Literal[
     "call_ids",
     "schema",
     "schema_beside",
+    "finish",
+    "finish_of_lines",
+    "text_calls",
     "choices",
     "broken_calls",
     "filters",
@@ -119,6 +122,8 @@ class Fault:
     """Whether it strikes the agent's own database."""
     of_disk: ClassVar[bool] = False
     """Whether nothing can be stored until it is healed."""
+    of_form: ClassVar[bool] = False
+    """Whether a reply misses a form of the agent's own, in which it reads answers or tool calls."""
     unmet: ClassVar[str] = ""
     """Why it did not fire, although its place was reached."""
     undrawn: ClassVar[tuple[str, ...]] = ()
@@ -140,6 +145,11 @@ class Fault:
     def for_some(self) -> bool:
         """Whether a correct agent may never have what it acts on; then its scenario does not apply."""
         return False
+
+    @property
+    def invents(self) -> str:
+        """The words that the model makes up in the place of an answer; empty if it makes up none."""
+        return ""
 
     @property
     def timed(self) -> bool:

@@ -153,6 +153,8 @@ class InjectorState:
                 whole_link=state.wire is not None and state.wire.reach == "link",
                 of_memory=state.planned.fault.of_memory,
                 of_disk=state.planned.fault.of_disk,
+                of_form=state.planned.fault.of_form,
+                invents=state.planned.fault.invents,
             )
         )
 

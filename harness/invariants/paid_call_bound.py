@@ -5,16 +5,19 @@ from dataclasses import replace
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import compacts, judged, requests, stray_calls
+from wedgehog.harness.invariants.tool_round_bound import TOOL_ROUNDS
 from wedgehog.harness.record.history import History, longest_run
 from wedgehog.harness.record.verdict import Verdict, fail, passed
-from wedgehog.harness.record.views import Turn
+from wedgehog.harness.record.views import Step, Turn
+
+PER_STEP = 12
 
 
 @invariant("paid_call_bound", by_calls=True)
 def paid_call_bound(
     history: History,
     *,
-    per_step: int = 12,
+    per_step: int = PER_STEP,
     zero_output: int = 11,
     compactions: int = 30,
     calls_without_progress: int | None = None,
@@ -23,8 +26,10 @@ def paid_call_bound(
     """A step is paid for at most `per_step` times after the first; at most `zero_output` paid calls in a row are empty.
 
     The provider bills every accepted request, also where the client received nothing (incident retry-storm). Ten
-    retries is the largest common default, so more than twelve is no false alarm. `compactions` bounds requests for a
-    summary of the conversation, accepted or not, without a request of the conversation between them.
+    retries is the largest common default, so more than twelve is no false alarm. A reply that misses the form in which
+    the agent reads an answer or a call is told so, as one of the agent's rounds: of these fifty are allowed.
+    `compactions` bounds requests for a summary of the conversation, accepted or not, without a request of the
+    conversation between them.
     `calls_without_progress` bounds requests in a row, accepted or not, of which no text block or tool call arrived
     whole; `calls_per_turn` bounds all requests of a turn. Calls outside of any turn are judged as one more turn.
 
@@ -38,9 +43,10 @@ def paid_call_bound(
         if not calls:
             return
         for step in turn.steps:
-            if len(step.paid_calls) > 1 + per_step:
-                says = f"step {step} was paid {len(step.paid_calls)} times, {1 + per_step} allowed"
-                yield fail(says, requests(step.paid_calls[1 + per_step :]))
+            allowed = _allowed(step, per_step)
+            if len(step.paid_calls) > allowed:
+                says = f"step {step} was paid {len(step.paid_calls)} times, {allowed} allowed"
+                yield fail(says, requests(step.paid_calls[allowed:]))
         streak = longest_run(turn.paid_calls, lambda call: call.tokens_delivered == 0)
         if len(streak) > zero_output:
             says = f"{name}: {len(streak)} paid calls in a row delivered nothing, {zero_output} allowed"
@@ -57,13 +63,20 @@ def paid_call_bound(
             yield fail(
                 f"{name}: {len(calls)} model requests, {calls_per_turn} allowed", requests(calls[calls_per_turn:])
             )
-        most = max((len(step.paid_calls) for step in turn.steps), default=0)
-        because = f"{name}: the most paid calls of one step: {most}, {1 + per_step} allowed"
+        most = max(turn.steps, key=lambda step: len(step.paid_calls), default=None)
+        paid, allowed = (len(most.paid_calls), _allowed(most, per_step)) if most else (0, 1 + per_step)
+        because = f"{name}: the most paid calls of one step: {paid}, {allowed} allowed"
         yield passed(_remark(name, len(streak), len(stuck)), because=because)
 
     for turn in history.turns:
         yield from one(str(turn), judged(turn))
     yield from one("outside any turn", replace(history.stray, calls=stray_calls(history)))
+
+
+def _allowed(step: Step, per_step: int) -> int:
+    """How often a step may be paid for."""
+    misses = any(fired.of_form for call in step.paid_calls for fired in call.faults)
+    return TOOL_ROUNDS if misses and per_step == PER_STEP else 1 + per_step
 
 
 def _remark(name: str, zero_output: int, stuck: int) -> str:

@@ -11,6 +11,7 @@ from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.fake_llm.script.turns import CLOSING, HEARD, TurnScript, expand, offers, spoken, text_of, within_tools
+from wedgehog.fake_llm.stop_sequences import before_stop
 from wedgehog.fake_llm.tokens import TokenEndpoint
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
@@ -123,7 +124,8 @@ class ScriptedReplies:
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
         answer = self.injector.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply):
-            calls, answer = _calls(answer), self.script.written(answer, conversation)
+            calls = _calls(answer)
+            answer = before_stop(self.script.written(answer, conversation), conversation)
             rest = continued(answer, conversation)
             said = within_limit(rest, conversation)  # as the fake provider sends it
             needed = 0 if said is rest or answer.stop in CUT_STOPS else output_tokens(rest.items)

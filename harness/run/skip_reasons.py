@@ -1,8 +1,5 @@
 """Why a scenario does not apply to an agent."""
 
-from collections.abc import Mapping
-
-from wedgehog.fake_llm.other_form import FORMS
 from wedgehog.fake_llm.script.calls_in_text import CallsInText
 from wedgehog.fake_llm.script.file_tools import EDIT_FILE, FILE_ROLES, READ_FILE, VIEW_PICTURE, WRITE_FILE, is_picture
 from wedgehog.fake_llm.script.message_tool import SEND_MESSAGE
@@ -12,6 +9,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
+from wedgehog.harness.run.model_reasons import Reasons, of_forms, of_wire
 from wedgehog.harness.run.playable_part import goes_on
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
@@ -20,14 +18,6 @@ from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
 MINUTES = "minutes"
 """The tag of a scenario whose replies alone take minutes; in virtual time they cost nothing."""
-HAVE_CHOICES = ("openai-chat", "gemini")
-"""Wires whose replies are a list of choices, or of candidates."""
-SYSTEM_IS_A_MESSAGE = ("openai-chat", "ollama")
-"""Wires on which the system text is one of the messages."""
-NO_REASONING = ("openai-chat", "ollama", "openai-realtime")
-"""Wires whose providers do not sign what the model thought, so they refuse none of it for its signature."""
-Reasons = Mapping[str, bool]
-"""Reasons to skip a scenario, and whether each applies."""
 
 
 def _has(control: ControlFacts, name: str) -> bool:
@@ -221,23 +211,6 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
     }
 
 
-def _of_wire(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
-    """What no provider of the agent's wire does."""
-    needs, wire = scenario.needs, spec.wire
-    return {
-        f"{wire} has only one form of streams": "stream_form" in needs and wire not in FORMS["lines"],
-        f"{wire} has no chunks of chat completions": "chat_chunks" in needs and wire not in FORMS["index"],
-        f"replies of {wire} have no list of choices": "choices" in needs and wire not in HAVE_CHOICES,
-        f"no provider of {wire} says that it could not read a tool call": "broken_calls" in needs and wire != "gemini",
-        f"no provider of {wire} says that a filter cut a reply": "filters" in needs and wire == "ollama",
-        f"streams of {wire} give items no id": "item_ids" in needs and wire not in FORMS["ids"],
-        f"no provider of {wire} is known to give two calls one id": "call_ids" in needs and wire not in FORMS["again"],
-        f"no provider of {wire} signs what its model thought": "thinking" in needs and wire in NO_REASONING,
-        f"no provider of {wire} asks for `reasoning_content`": "shown_thoughts" in needs and wire != "openai-chat",
-        f"the system text of {wire} is no message": "system_messages" in needs and wire not in SYSTEM_IS_A_MESSAGE,
-    }
-
-
 def _of_control_run(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reasons:
     """What the agent did not do in its control run, or does in another way."""
     needs, as_words = scenario.needs, control.results_in_text
@@ -284,7 +257,7 @@ def _of_sessions(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> 
     }
 
 
-_SUBJECTS = (_of_tool_host, _of_tools, _of_streams, _of_front_end, _of_wire, _of_control_run, _of_sessions)
+_SUBJECTS = (_of_tool_host, _of_tools, of_forms, _of_streams, _of_front_end, of_wire, _of_control_run, _of_sessions)
 
 
 def _later_than_asked(scenario: Scenario, control: ControlFacts) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Self
+from typing import Any, Self
 
 from wedgehog.fake_llm.script.roles import names_question
 from wedgehog.harness.record.events.base import Event
@@ -244,10 +244,11 @@ class CallBuilder:
         self.fires("cut", call)
         return self.reply(call, text, tools=tools, how="cut", delivered=delivered)
 
-    def fires(self, name: str, call: int | None, link: str = "llm") -> None:
-        """A fault on a call, or on a request that does not arrive."""
+    def fires(self, name: str, call: int | None, link: str = "llm", **more: Any) -> None:
+        """A fault on a call, or on a request that does not arrive; `more` is what else its event says."""
         turn, step = self._calls[call] if call is not None else (self.turn, 1)
-        self.add(FaultFired(fault=0, name=name, link=link, turn=turn, step=step, attempt=1, call=call, proof="built"))
+        struck: dict[str, Any] = {"turn": turn, "step": step, "attempt": 1, "call": call}
+        self.add(FaultFired(fault=0, name=name, link=link, proof="built", **struck, **more))
 
     def connection_refused(self, fault: str = "refuse") -> None:
         """A request does not reach the provider."""

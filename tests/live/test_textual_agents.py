@@ -27,7 +27,18 @@ KINDS: dict[str, dict[str, Any]] = {
     "runs_halves": TAGGED,
     "forgets": TAGGED,
     "silent": FENCED,
+    "believes": REACT,
+    "needs_thought": REACT,
+    "says_nothing": TAGGED,
 }
+MISFORMED = (
+    "answer-in-plain-words-once",
+    "answer-in-plain-words-always",
+    "answer-without-its-first-line",
+    "text-call-with-a-made-up-result",
+    "text-call-without-its-input-once",
+    "text-call-without-its-input-always",
+)
 PLAYED = (
     "command-fails",
     "command-never-ends",
@@ -76,6 +87,31 @@ def test_calls_in_text_are_run_and_each_bug_has_its_name(wedgehog: Any, specs: A
     assert "at_most_once_tools" in found["overloaded-after-tool", "runs_again"]
     assert found["command-fails", "runs_twice"] == ("at_most_once_tools",)
     assert "error_surfaced" in found["server-error-always", "silent"]
+
+
+def test_a_model_that_misses_the_form_shows_each_bug(wedgehog: Any, specs: Any, tmp_path: Path):
+    """A correct agent asks again, for a while, and then says so."""
+    wedgehog(
+        "run", *MISFORMED, *specs("scratchpad", "tagged", "believes", "needs_thought", "says_nothing"), "--world=sim"
+    )
+    found = stands(tmp_path)
+    assert {found[of, "scratchpad"] for of in MISFORMED} == {("pass",)}
+    assert {found[of, "tagged"] for of in MISFORMED} == {("pass",)}
+    assert "no_invented_result" in found["text-call-with-a-made-up-result", "believes"]
+    assert "paid_call_bound" in found["answer-without-its-first-line", "needs_thought"]
+    assert "paid_call_bound" in found["answer-in-plain-words-always", "needs_thought"]
+    assert found["answer-in-plain-words-once", "says_nothing"] == ("error_surfaced",)
+    assert found["text-call-without-its-input-once", "says_nothing"] == ("error_surfaced",)
+
+
+def test_an_agent_that_takes_any_text_for_the_answer_has_no_form_to_miss(wedgehog: Any, specs: Any, tmp_path: Path):
+    """What it does with a made-up result is judged all the same."""
+    wedgehog("run", *MISFORMED, *specs("fenced"), "--world=sim")
+    found = stands(tmp_path)
+    plain = "the agent's model ends its turns with plain text (finish)"
+    assert found["answer-in-plain-words-once", "fenced"] == found["answer-in-plain-words-always", "fenced"] == (plain,)
+    assert found["text-call-without-its-input-always", "fenced"] == (plain,)
+    assert found["text-call-with-a-made-up-result", "fenced"] == ("pass",)
 
 
 def test_a_session_in_text_is_kept(wedgehog: Any, specs: Any, tmp_path: Path):

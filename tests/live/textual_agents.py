@@ -33,6 +33,8 @@ class Agent:
 
     repair = "I could not read that. Use the format."
     call = last_words = re.compile("(?!)")
+    stops = ("Observation:",)
+    rounds = ROUNDS
 
     def __init__(self, folder, url):
         self.file, self.url = Path(folder) / "session.json", url
@@ -45,8 +47,8 @@ class Agent:
 
     async def answer(self, message):
         self.begin(message)
-        for _ in range(ROUNDS):
-            text = await self.asked()
+        for _ in range(self.rounds):
+            text = self.first_call_of(await self.asked())
             if (words := self.final(text)) is not None:
                 if not words.strip():
                     raise ModelError("the model's answer is empty")
@@ -54,7 +56,12 @@ class Agent:
                 return words
             command = self.command(text)
             self.result(text, await self.run(command) if command is not None else self.repair)
-        raise ModelError("stopped after its limit of 12 rounds")
+        raise ModelError(f"stopped after its limit of {self.rounds} rounds")
+
+    def first_call_of(self, text):
+        """Without what the model says behind a call: the result is not its to tell."""
+        found = self.call.search(text)
+        return text[: found.end()] if found else text
 
     def command(self, text):
         found = self.call.search(text)
@@ -81,7 +88,7 @@ class Agent:
         raise ModelError(f"the model did not answer: {wrong}")
 
     async def attempt(self):
-        body = {"model": "gpt-5", "messages": self.messages(), "stop": ["Observation:"], "max_completion_tokens": 4000}
+        body = {"model": "gpt-5", "messages": self.messages(), "stop": [*self.stops], "max_completion_tokens": 4000}
         patience = aiohttp.ClientTimeout(total=CALL_S)
         async with (
             aiohttp.ClientSession(timeout=patience) as client,
@@ -225,6 +232,39 @@ class RunsHalves(Tagged):
         return f"{text}</command>" if "<command>" in text else text, "", 0.0
 
 
+class Believes(Scratchpad):
+    """Bug: the reply is not stopped at a result, and what the model makes up there is its answer."""
+
+    stops = ()
+
+    def first_call_of(self, text):
+        return text if "Final Answer:" in text else super().first_call_of(text)
+
+    def command(self, text):
+        return None if self.final(text) else super().command(text)
+
+
+class NeedsThought(Scratchpad):
+    """Bug: an answer without the line before it is none, and the model is asked again for long."""
+
+    last_words = re.compile(r"Thought:.*\nFinal Answer: *(.*)", re.DOTALL)
+    rounds = 60
+
+
+class SaysNothing(Tagged):
+    """Bug: a reply that it can not read ends the turn without a word."""
+
+    def first_call_of(self, text):
+        whole = self.call.search(text) or self.last_words.search(text)
+        return super().first_call_of(text) if whole else "<result>\n</result>"
+
+    async def answer(self, message):
+        try:
+            return await super().answer(message)
+        except ModelError:
+            return ""
+
+
 class Forgets(Tagged):
     """Bug: nothing of a turn that failed is kept, and the session does not go on."""
 
@@ -261,3 +301,4 @@ def _function(kind):
 scratchpad, fenced, tagged = map(_function, (Scratchpad, Fenced, Tagged))
 loses_results, runs_again, runs_halves = map(_function, (LosesResults, RunsAgain, RunsHalves))
 forgets, silent, runs_twice = map(_function, (Forgets, Silent, RunsTwice))
+believes, needs_thought, says_nothing = map(_function, (Believes, NeedsThought, SaysNothing))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from tests.properties.valid_runs import RunDraw, Violation
+from wedgehog.fake_llm.script.misformed_calls import INVENTED_ANSWER
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import StoreAsked, TokenAsked, ToolRefused
@@ -48,6 +49,15 @@ def _tool_result_bound(play: RunDraw) -> None:
     play.tell.answer_step(2, [result(token, chars=4101)])
     play.tell.end()
     play.bounds["tool_result_chars"] = 4000
+
+
+def _no_invented_result(play: RunDraw) -> None:
+    """The model goes on behind its call, and that is the answer."""
+    play.tell.message()
+    call = play.ask(1)
+    play.tell.fires("text_call", call, invents=INVENTED_ANSWER)
+    play.tell.reply(call, INVENTED_ANSWER)
+    play.tell.end(play.draw(st.sampled_from(["", "Well. "])) + INVENTED_ANSWER)
 
 
 def _no_half_calls(play: RunDraw) -> None:
@@ -355,6 +365,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "subagent_failure_told": (_subagent_failure_told,),
     "memory_loss_told": (_memory_loss_told,),
     "no_denied_calls": (_no_denied_calls,),
+    "no_invented_result": (_no_invented_result,),
     "no_half_calls": (_no_half_calls, _broke_in_the_shell),
     "output_read": (_output_read,),
     "result_durable": (_result_durable,),

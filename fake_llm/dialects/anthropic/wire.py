@@ -22,6 +22,7 @@ from wedgehog.fake_llm.request import (
     images_in,
     listed,
     mapped,
+    stops_in,
     system_first,
     text_of,
     tool_spec,
@@ -63,7 +64,7 @@ class _AnthropicWriter(ReplyWriter):
     def whole(self) -> bytes:
         self._remember()
         content = [self._block(index) for index in range(len(self.items))]
-        return encode(self._message(self.spent) | {"content": content, "stop_reason": self.stop})
+        return encode(self._message(self.spent) | {"content": content, **self._ending()})
 
     def frames(self) -> Iterator[Frame]:
         """Yield events from `message_start` to `message_stop`, with the provider's ping."""
@@ -81,8 +82,7 @@ class _AnthropicWriter(ReplyWriter):
                 meter.add(chars)
                 yield _frame("content_block_delta", {"index": index, "delta": delta}, meter, delay_s=pause_s)
             yield _frame("content_block_stop", {"index": index}, meter, completes=self.delivers(index))
-        delta = {"stop_reason": self.stop, "stop_sequence": None}
-        told = {"type": "message_delta", "delta": delta, "usage": self._usage(self.spent)}
+        told = {"type": "message_delta", "delta": self._ending(), "usage": self._usage(self.spent)}
         yield Frame(event(encode(told), "message_delta"), tokens=self.spent)
         yield Frame(event(encode({"type": "message_stop"}), "message_stop"), tokens=self.spent, terminal=True)
 
@@ -97,6 +97,11 @@ class _AnthropicWriter(ReplyWriter):
             "stop_sequence": None,
             "usage": self._usage(output_tokens),
         }
+
+    def _ending(self) -> dict[str, str | None]:
+        if sequence := self.reply.stop_sequence:
+            return {"stop_reason": "stop_sequence", "stop_sequence": sequence}
+        return {"stop_reason": self.stop, "stop_sequence": None}
 
     def _usage(self, output_tokens: int) -> dict[str, Any]:
         return {
@@ -201,6 +206,7 @@ class _Anthropic(Dialect):
             messages=system_first(text_of(document.get("system")), messages),
             tools=tuple(tool_spec(mapped(tool), "input_schema") for tool in listed(document.get("tools"))),
             max_tokens=counted(document.get("max_tokens")),
+            stops=stops_in(document.get("stop_sequences")),
             schema=mapped(wanted.get("schema")) if "schema" in wanted else None,
         )
 

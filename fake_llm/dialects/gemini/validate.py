@@ -15,7 +15,7 @@ from typing import Any, Final
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
 from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, nameless, unpaired
 from wedgehog.fake_llm.dialects.gemini import offered
-from wedgehog.fake_llm.request import Request, call_answered, counted, image_mark, mapped, system_first
+from wedgehog.fake_llm.request import Request, call_answered, counted, image_mark, mapped, stops_in, system_first
 
 WIRE: Final = "gemini"
 ADDRESS: Final = re.compile(r"/(v1\w*)/(?:[^:]*/)?(?:models|tunedModels)/([^/:]+):(\w+)")
@@ -63,6 +63,7 @@ def parse(request: Request) -> Conversation:
         messages=system_first(system, _messages(several(document.get("contents")))),
         tools=tuple(map(_tool, declared)),
         max_tokens=counted(field(config, "maxOutputTokens")),
+        stops=stops_in(field(config, "stopSequences")),
         schema=_schema(config),
     )
 

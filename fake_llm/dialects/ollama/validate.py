@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
 from wedgehog.fake_llm.dialects.base import Models, Refusal, bad
-from wedgehog.fake_llm.request import Request, call_answered, counted, image_mark, listed, mapped, tool_spec
+from wedgehog.fake_llm.request import Request, call_answered, counted, image_mark, listed, mapped, stops_in, tool_spec
 
 WIRE: Final = "ollama"
 CHAT: Final = "/api/chat"
@@ -90,6 +90,7 @@ def parse(request: Request) -> Conversation:
         messages=tuple(_messages(document) if request.path == CHAT else _prompt(document)),
         tools=tuple(tool_spec(mapped(mapped(tool).get("function"))) for tool in listed(document.get("tools"))),
         max_tokens=counted(mapped(document.get("options")).get("num_predict")),
+        stops=stops_in(mapped(document.get("options")).get("stop")),
         schema={"type": "object"} if wanted == "json" else wanted if isinstance(wanted, dict) else None,
     )
 

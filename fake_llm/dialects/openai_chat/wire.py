@@ -16,7 +16,7 @@ from wedgehog.fake_llm.frame import SSE, Frame, encode, event
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.ids import made_up
 from wedgehog.fake_llm.reply import Overflow, Text, Thinking, ToolCall, pace_s
-from wedgehog.fake_llm.request import Request, counted, images_in, listed, mapped, text_of, tool_spec
+from wedgehog.fake_llm.request import Request, counted, images_in, listed, mapped, stops_in, text_of, tool_spec
 from wedgehog.fake_llm.usage import Meter, arguments, tokens_in
 
 _ROLES: Final = {"system": "system", "developer": "system", "assistant": "assistant", "tool": "tool"}
@@ -176,6 +176,7 @@ class _OpenAIChat(OpenAIDialect):
             messages=tuple([_seen(mapped(message)) for message in listed(document.get("messages"))]),
             tools=tuple([tool_spec(mapped(mapped(tool).get("function"))) for tool in listed(document.get("tools"))]),
             max_tokens=next((limit for limit in limits if limit is not None), None),
+            stops=stops_in(document.get("stop")),
             schema=_schema(mapped(document.get("response_format"))),
             copies=min(max(1, counted(document.get("n")) or 1), MOST_COPIES),
         )

@@ -33,6 +33,10 @@ class FaultFired(Event):
     """Whether it struck the agent's own database."""
     of_disk: bool = False
     """Whether nothing could be stored from then on."""
+    of_form: bool = False
+    """Whether the reply missed a form of the agent's own."""
+    invents: str = ""
+    """The words that the model made up in the place of an answer."""
 
 
 class FaultUnproven(Event):

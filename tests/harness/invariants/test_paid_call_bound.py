@@ -171,3 +171,17 @@ def test_thirty_requests_for_a_summary_may_follow_each_other(count: int, kind: s
     verdict = check("paid_call_bound", tell.end().seal())
     assert verdict.status == status
     assert status == "pass" or verdict.says == f"turn 1: {count} requests for a summary in a row, 30 allowed"
+
+
+@pytest.mark.parametrize(("tries", "status"), [(50, "pass"), (51, "fail")])
+def test_replies_that_miss_the_agents_form_count_as_its_rounds(tries: int, status: str):
+    """Frameworks allow fifteen to twenty-five of them; a spec's own bound of a step holds all the same."""
+    tell = HistoryBuilder()
+    tell.message()
+    for _ in range(tries):
+        call = tell.ask(1)
+        tell.fires("answer_form", call, of_form=True)
+        tell.reply(call, "It is open.")
+    history = tell.fails().seal()
+    assert check("paid_call_bound", history).status == status
+    assert check("paid_call_bound", history, per_step=5).status == "fail"
