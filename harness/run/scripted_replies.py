@@ -124,8 +124,9 @@ class ScriptedReplies:
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
         answer = self.injector.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply):
-            calls = _calls(answer)
-            answer = before_stop(self.script.written(answer, conversation), conversation)
+            written = self.script.written(answer, conversation)
+            in_text = () if _calls(written) else tuple(_calls(answer))
+            answer = before_stop(written, conversation)
             rest = continued(answer, conversation)
             said = within_limit(rest, conversation)  # as the fake provider sends it
             needed = 0 if said is rest or answer.stop in CUT_STOPS else output_tokens(rest.items)
@@ -134,7 +135,6 @@ class ScriptedReplies:
                 last = expand(spoken(altered), {"nonce": self.script.nonce_of(call)})
                 self.replies[call] = SentReply(said, (), needed, last)
                 return answer
-            in_text = () if _calls(answer) else tuple(calls)
             offered = in_text or _calls(said)
             self.replies[call] = SentReply(
                 said, _offers(offered, whole=not in_text or said is rest), needed, calls_in_text=in_text

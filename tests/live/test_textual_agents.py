@@ -27,6 +27,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "runs_halves": TAGGED,
     "forgets": TAGGED,
     "silent": FENCED,
+    "patient": REACT,
     "believes": REACT,
     "needs_thought": REACT,
     "says_nothing": TAGGED,
@@ -92,11 +93,14 @@ def test_calls_in_text_are_run_and_each_bug_has_its_name(wedgehog: Any, specs: A
 def test_a_model_that_misses_the_form_shows_each_bug(wedgehog: Any, specs: Any, tmp_path: Path):
     """A correct agent asks again, for a while, and then says so."""
     wedgehog(
-        "run", *MISFORMED, *specs("scratchpad", "tagged", "believes", "needs_thought", "says_nothing"), "--world=sim"
+        "run",
+        *MISFORMED,
+        *specs("scratchpad", "tagged", "patient", "believes", "needs_thought", "says_nothing"),
+        "--world=sim",
     )
     found = stands(tmp_path)
     assert {found[of, "scratchpad"] for of in MISFORMED} == {("pass",)}
-    assert {found[of, "tagged"] for of in MISFORMED} == {("pass",)}
+    assert {found[of, agent] for of in MISFORMED for agent in ("tagged", "patient")} == {("pass",)}
     assert "no_invented_result" in found["text-call-with-a-made-up-result", "believes"]
     assert "paid_call_bound" in found["answer-without-its-first-line", "needs_thought"]
     assert "paid_call_bound" in found["answer-in-plain-words-always", "needs_thought"]

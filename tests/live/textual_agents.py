@@ -244,6 +244,12 @@ class Believes(Scratchpad):
         return None if self.final(text) else super().command(text)
 
 
+class Patient(Scratchpad):
+    """Correct: it asks again as often as frameworks do."""
+
+    rounds = 25
+
+
 class NeedsThought(Scratchpad):
     """Bug: an answer without the line before it is none, and the model is asked again for long."""
 
@@ -301,4 +307,4 @@ def _function(kind):
 scratchpad, fenced, tagged = map(_function, (Scratchpad, Fenced, Tagged))
 loses_results, runs_again, runs_halves = map(_function, (LosesResults, RunsAgain, RunsHalves))
 forgets, silent, runs_twice = map(_function, (Forgets, Silent, RunsTwice))
-believes, needs_thought, says_nothing = map(_function, (Believes, NeedsThought, SaysNothing))
+believes, needs_thought, says_nothing, patient = map(_function, (Believes, NeedsThought, SaysNothing, Patient))

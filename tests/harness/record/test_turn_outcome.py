@@ -59,6 +59,20 @@ def test_part_of_a_nonce_or_another_turns_is_none(answer: str):
     assert _fine(answer).kind == "stopped at its limit"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Agent stopped due to iteration limit or time limit.",
+        "Max iterations of 20 reached! Something went wrong.",
+        "Reached max steps.",
+        "I have hit the maximum number of retries.",
+    ],
+)
+def test_words_that_name_a_limit_are_an_error(words: str):
+    """As frameworks write them, where the model said something else."""
+    assert _down(words).kind == "surfaced"
+
+
 def test_an_answer_before_the_deadline_is_an_answer_with_a_remark():
     """The agent answered but ends late."""
     tell = HistoryBuilder()

@@ -140,6 +140,13 @@ def test_the_recorder_knows_only_the_rest_of_a_reply_that_the_client_continues(p
     assert it.sent(1).reply.items == (Text(" NONCE"),)
 
 
+def test_the_recorder_knows_only_what_comes_before_a_stop_sequence(play: Any):
+    """A call behind it never comes, and it is no call in the text."""
+    it = play()
+    it.answer(1, replace(talk(), stops=("look",)))
+    assert it.sent(1).reply.items == (Text("Let me "),) and not it.sent(1).offers
+
+
 @pytest.mark.parametrize(
     ("chars", "left"),
     [
