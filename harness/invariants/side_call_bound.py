@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from wedgehog.fake_llm.script.roles import names_subagent
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import calls_of, requests
+from wedgehog.harness.record.events.call import ToolCallOffered
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
@@ -57,14 +59,17 @@ def side_calls(history: History) -> Iterator[SideCalls]:
 
 
 @invariant("side_call_bound", by_calls=True)
-def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30, nested: int = 30) -> Iterator[Verdict]:
+def side_call_bound(
+    history: History, *, per_step: int = 12, attempts: int = 30, nested: int = 30, handed_on: int = 40
+) -> Iterator[Verdict]:
     """A step of a side conversation is paid at most `per_step` times after the first, and asked `attempts` times.
 
     Side conversations are subagents, planners and judges. A parent that runs a failing subagent again multiplies the
     subagent's own retries; a run with the same prompt is the same conversation. The bounds are those of the main
     conversation (`paid_call_bound`, `retry_discipline`). Any other request beside the conversation, such as that for a
     title or a plan, is sent word for word at most `attempts` times in a turn. While a subagent begins, at most `nested`
-    others wait for their tools, beside those that the main conversation called.
+    others wait for their tools, beside those that the main conversation called. In a turn, with the pause behind it,
+    subagents call further ones at most `handed_on` times, also in the background, where nothing waits for them.
 
     Fix: Limit the attempts of a subagent, and do not start it again with the same prompt after it has given up.
     Count its calls in the budget of the turn. Give the deepest subagent no tool that starts another one.
@@ -77,7 +82,9 @@ def side_call_bound(history: History, *, per_step: int = 12, attempts: int = 30,
     for turn in history.turns:
         for name, equal in _equal(turn):
             yield from _one(f"{turn}: one {name} call", equal, len(equal), attempts)
-        yield from _nested(turn, [side for side in sides if side.turn == turn.number], nested)
+        of_turn = [side for side in sides if side.turn == turn.number]
+        yield from _nested(turn, of_turn, nested)
+        yield from _handed_on(turn, of_turn, handed_on)
 
 
 def _nested(turn: Turn, sides: Sequence[SideCalls], allowed: int) -> Iterator[Verdict]:
@@ -92,6 +99,18 @@ def _nested(turn: Turn, sides: Sequence[SideCalls], allowed: int) -> Iterator[Ve
             )
             yield fail(says, (waiting[0].calls[0].arrived, first))
             return
+
+
+def _handed_on(turn: Turn, sides: Sequence[SideCalls], allowed: int) -> Iterator[Verdict]:
+    """Tasks that subagents gave to further subagents, none of which need wait for the next."""
+    begun = {(side.name, it.token): call for side in sides for call in side.calls for it in _delegated(call)}
+    if len(begun) > allowed:
+        says = f"{turn}: subagents called further subagents {len(begun)} times, {allowed} allowed"
+        yield fail(says, requests(list(begun.values())[allowed:]))
+
+
+def _delegated(call: Call) -> Iterator[ToolCallOffered]:
+    return (it for it in (call.ended.tool_calls if call.ended is not None else ()) if names_subagent(it.name))
 
 
 def _offers(call: Call) -> int:

@@ -9,7 +9,7 @@ import asyncio
 import json
 from pathlib import Path
 
-from delegating_agents import COMMAND, DELEGATE, TEXT, Agent, Anthropic, ModelError
+from delegating_agents import COMMAND, DELEGATE, DEPTH, TEXT, Agent, Anthropic, ModelError
 
 BESIDE = {**DELEGATE, "properties": {**DELEGATE["properties"], "run_in_background": {"type": "boolean"}}}
 TARGET = {"type": "object", "properties": {"agent_id": TEXT}, "required": ["agent_id"]}
@@ -36,8 +36,9 @@ class Asking(Anthropic):
 class Background(Agent):
     """One process of an agent: its sessions, and the subagents that work."""
 
-    def __init__(self, wire, url, key, *, how="next", bug=""):
+    def __init__(self, wire, url, key, *, how="next", bug="", hands_on=0):
         super().__init__(wire, url, key)
+        self.hands_on = hands_on
         self.how, self.fault = how, bug
         self.talk = wire([])
         self.news, self.results = [], {}
@@ -70,17 +71,19 @@ class Background(Agent):
         if name == "get_agent_result" and "agent_id" in args:
             return self.results.get(args["agent_id"], "Error: there is no such agent"), False
         beside = args.get("run_in_background") or name == "spawn_agent"
-        if name not in ("task", "spawn_agent") or not beside or depth:
+        if name not in ("task", "spawn_agent") or not beside or (depth and self.hands_on == 0):
             return await super()._ran("task" if name == "spawn_agent" else name, args, depth)
+        if depth and depth >= self.hands_on:
+            return "Error: no more subagents here, do the work yourself", True
         label = f"agent-{len(self.working) + len(self.results) + 1}"
-        self.working[label] = asyncio.create_task(self._work(label, args["prompt"]))
+        self.working[label] = asyncio.create_task(self._work(label, args["prompt"], depth + 1))
         return (LATER if self.how == "asked" else BEGUN).format(json.dumps({"agent_id": label})), False
 
-    async def _work(self, label, prompt):
+    async def _work(self, label, prompt, depth):
         talk = self.wire([])
         talk.add_user(prompt)
         try:
-            said, failed = await self.run(talk, 1), False
+            said, failed = await self.run(talk, depth), False
         except ModelError as wrong:
             said, failed = f"It failed: {wrong}", True
         self.working.pop(label, None)
@@ -132,6 +135,16 @@ async def tells_only_the_end(message, *, session_dir, llm_url, key):
 async def is_asked(message, *, session_dir, llm_url, key):
     """Correct: the model asks for the result."""
     return await of("asked", message, session_dir, llm_url, key, how="asked")
+
+
+async def hands_on_thrice(message, *, session_dir, llm_url, key):
+    """Correct: a subagent may start one in the background, down to a limit of depth."""
+    return await of("thrice", message, session_dir, llm_url, key, hands_on=DEPTH)
+
+
+async def hands_on_for_ever(message, *, session_dir, llm_url, key):
+    """No limit of depth, and no limit of the number of subagents."""
+    return await of("for ever", message, session_dir, llm_url, key, hands_on=10**6)
 
 
 async def tells_nothing(message, *, session_dir, llm_url, key):

@@ -18,6 +18,7 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
     "abort-beside-a-subagent",
 )
 KILLED = "killed-beside-a-subagent"
+HANDED_ON = "subagents-hand-on-in-the-background"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
 CORRECT = ["delivers_next", "delivers_itself", "waits", "tells_only_the_end", "is_asked"]
 Ends = dict[tuple[str, str], tuple[str, ...]]
@@ -94,3 +95,9 @@ def test_an_agent_without_a_choice_skips_them(ends: Callable[..., Ends]):
     agents = {"readers": {"callable": "{here}/delegating_agents.py:readers"}}
     found = ends(agents, *ALL, "subagent-says-nothing", "--world=sim")
     assert found == {(name, "readers"): ("nothing",) for name in ALL}
+
+
+def test_subagents_that_start_others_without_a_limit_are_red(ends: Callable[..., Ends]):
+    """Nothing waits for them, so no turn is slow; a limit of depth is enough, and so is none below the first."""
+    agents = callables("hands_on_for_ever", "hands_on_thrice", "delivers_next")
+    assert ends(agents, HANDED_ON, "--world=sim") == {(HANDED_ON, "hands_on_for_ever"): ("side_call_bound",)}

@@ -155,3 +155,15 @@ def test_many_subagents_one_after_the_other_are_not_nested(tell: HistoryBuilder)
         (token,) = tell.reply(tell.ask(1, side=f"subagent {number}"), tools=[True])
         tell.reply(tell.ask(2, side=f"subagent {number}", results=[result(token)]), "The task is done.")
     assert check("side_call_bound", tell.end().seal()).status == "pass"
+
+
+@pytest.mark.parametrize(("number", "status"), [(40, "pass"), (41, "fail")])
+def test_subagents_in_the_background_that_start_others_are_bounded(tell: HistoryBuilder, number: int, status: str):
+    """None waits for the one that it started; a try again offers the same call, and counts once."""
+    for place in range(1, number + 1):
+        (token,) = tell.reply(tell.ask(1, side=f"subagent {place}"), tools=[True], name="spawn_agent")
+        tell.reply(tell.ask(2, side=f"subagent {place}", results=[result(token)]), "It is begun.")
+    verdict = check("side_call_bound", tell.end().seal())
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says == "turn 1: subagents called further subagents 41 times, 40 allowed"
