@@ -14,8 +14,6 @@ from wedgehog.fake_llm.conversation import Conversation
 Stop = Literal["end", "tool", "max_tokens", "refusal", "filter"]
 CUT_STOPS: Final = ("max_tokens", "filter")
 """Stop reasons of a reply that lacks its end: a token limit, and a filter of the provider."""
-AnswerForm = Literal["whole", "plain", "last_line"]
-"""How the model ends a turn: as the agent expects, in plain words, or with the last line of the form alone."""
 CallForm = Literal["whole", "no_input", "made_up_result"]
 """How the model writes a tool call in its text: as the agent expects, or in another way."""
 ItemKind = Literal["tool_result", "tool_call", "image", "thinking", "text"]
@@ -235,9 +233,9 @@ class Reply:
     A `stop` of None is derived from the items: "tool" if one is a call, else "end". With `shows_thoughts` a dialect
     whose own provider hides reasoning sends it as compatible providers do. With `no_choice` a reply without items comes
     as a body without choices (or candidates), in dialects that have a list of them. With `broken_call` it has
-    the stop reason of a tool call that the provider could not read, on wires that have one (Gemini). `answer_form` and
-    `call_form` are for agents whose model ends a turn in a form of its own, or writes its tool calls in its text: how
-    it misses that form. `stop_sequence` is the one of the request before which its text ended.
+    the stop reason of a tool call that the provider could not read, on wires that have one (Gemini). `plain`
+    words end a turn also where the agent expects a tool call or a form there, and a tool call that the model writes in
+    its text has the `call_form`. `stop_sequence` is the one of the request before which its text ended.
     """
 
     items: tuple[Item, ...] = ()
@@ -248,7 +246,7 @@ class Reply:
     shows_thoughts: bool = False
     no_choice: bool = False
     broken_call: bool = False
-    answer_form: AnswerForm = "whole"
+    plain: bool = False
     call_form: CallForm = "whole"
     stop_sequence: str = ""
 

@@ -54,11 +54,6 @@ class FinishCall:
     text: str = "{answer}"
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def last_line(self) -> str:
-        """The line of `text` in which the last words stand."""
-        return next(line for line in self.text.splitlines() if "{answer}" in line)
-
 
 @dataclass
 class TurnScript:
@@ -171,11 +166,10 @@ class TurnScript:
     def _finishing(self, reply: Reply, place: CallPosition, conversation: Conversation) -> Reply:
         """Last words as the call that ends the agent's turn, if this request offers that tool."""
         words, finish = spoken(reply), self.finish
-        if finish is None or not words or reply.answer_form == "plain" or reply.stop_reason != "end":
+        if finish is None or not words or reply.plain or reply.stop_reason != "end":
             return reply
         if not finish.tool:
-            template = finish.last_line if reply.answer_form == "last_line" else finish.text
-            return _within(template, words, reply) if conversation.schema is None else reply
+            return _within(finish.text, words, reply) if conversation.schema is None else reply
         shell = find_shell(conversation.tools) if finish.tool == SHELL else None
         tool = find_named(conversation.tools, shell.name if shell else finish.tool)
         if tool is None:

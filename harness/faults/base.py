@@ -54,7 +54,6 @@ Need = Literal[
     "schema",
     "schema_beside",
     "finish",
-    "finish_of_lines",
     "text_calls",
     "choices",
     "broken_calls",

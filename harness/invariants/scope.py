@@ -51,13 +51,16 @@ def calls_of(turn: Turn) -> tuple[Call, ...]:
 def undisturbed(history: History, turn: Turn, until: int) -> bool:
     """Whether nothing failed in a turn before an event (by its id), and its user gave no reason to begin again.
 
-    A fault of one call counts by what came of that call: a reply that was only slow is whole.
+    A fault of one call counts by what came of that call: a reply that was only slow is whole. One that misses a form of
+    the agent's own is a failure for the agent.
     """
     stop = over(turn)
     if (stop is not None and stop.id < until) or history.beside(turn):
         return False
     struck = (*turn.kept_away, *turn.held_up, *(it for it in history.of(FaultFired) if it.turn == turn.number))
     if any(fired.id < until and fired.call is None and not fired.slows for fired in struck):
+        return False
+    if any(fired.of_form and fired.id < until for fired in struck):
         return False
     return all(call.intact for call in turn.calls if call.arrived.id < until)
 

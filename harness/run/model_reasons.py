@@ -41,9 +41,6 @@ def of_forms(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Reas
         "the agent's model ends its turns with plain text (finish)": (
             "finish" in needs and (finish is None or not finish.wraps_words)
         ),
-        "the agent's model does not end its turns with several lines (finish)": (
-            "finish_of_lines" in needs and (finish is None or bool(finish.tool) or "\n" not in finish.text.strip())
-        ),
         "the agent's model does not write its tool calls in its text (calls_in_text)": (
             "text_calls" in needs and not spec.calls_in_text
         ),

@@ -119,8 +119,8 @@ class ScriptedReplies:
         words = self._counted(self._words(place, conversation), place, conversation)
         altered = self.injector.alter(call, words or Reply(), context, on_script=True)
         if words is None and altered == Reply():
-            where, written = f"turn {place.turn} step {place.step}", len(self.script.turns[place.turn].replies)
-            raise UnscriptedError(f"{where}: the script has {written} replies for this turn")
+            where, scripted = f"turn {place.turn} step {place.step}", len(self.script.turns[place.turn].replies)
+            raise UnscriptedError(f"{where}: the script has {scripted} replies for this turn")
         ready = self.script.direct(altered, call, conversation) if isinstance(altered, Reply) else altered
         answer = self.injector.alter(call, ready, context, on_script=False)
         if isinstance(answer, Reply):

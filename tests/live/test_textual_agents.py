@@ -29,13 +29,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "silent": FENCED,
     "patient": REACT,
     "believes": REACT,
-    "needs_thought": REACT,
+    "never_tires": REACT,
     "says_nothing": TAGGED,
 }
 MISFORMED = (
     "answer-in-plain-words-once",
     "answer-in-plain-words-always",
-    "answer-without-its-first-line",
     "text-call-with-a-made-up-result",
     "text-call-without-its-input-once",
     "text-call-without-its-input-always",
@@ -95,15 +94,14 @@ def test_a_model_that_misses_the_form_shows_each_bug(wedgehog: Any, specs: Any, 
     wedgehog(
         "run",
         *MISFORMED,
-        *specs("scratchpad", "tagged", "patient", "believes", "needs_thought", "says_nothing"),
+        *specs("scratchpad", "tagged", "patient", "believes", "never_tires", "says_nothing"),
         "--world=sim",
     )
     found = stands(tmp_path)
     assert {found[of, "scratchpad"] for of in MISFORMED} == {("pass",)}
     assert {found[of, agent] for of in MISFORMED for agent in ("tagged", "patient")} == {("pass",)}
     assert "no_invented_result" in found["text-call-with-a-made-up-result", "believes"]
-    assert "paid_call_bound" in found["answer-without-its-first-line", "needs_thought"]
-    assert "paid_call_bound" in found["answer-in-plain-words-always", "needs_thought"]
+    assert "paid_call_bound" in found["answer-in-plain-words-always", "never_tires"]
     assert found["answer-in-plain-words-once", "says_nothing"] == ("error_surfaced",)
     assert found["text-call-without-its-input-once", "says_nothing"] == ("error_surfaced",)
 

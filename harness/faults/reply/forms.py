@@ -9,30 +9,24 @@ from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 
 
-@fault("answer_form", family="reply")
-class AnswerInAnotherForm(ReplyFault):
-    """The model ends its turn in another form than that of the spec's `finish`. Without a `finish` it is skipped.
+@fault("plain_answer", family="reply")
+class PlainAnswer(ReplyFault):
+    """The model ends its turn in plain words, and not by the tool call or in the form of the spec's `finish`.
 
-    `plain`: in plain words, and not by the tool call or in the text around them. `last_line`: of a text of several
-    lines only the one with the words comes, such as "Final Answer:" without a "Thought:".
+    An agent without a `finish` expects plain words, and skips the scenario.
     """
 
-    kind: Literal["plain", "last_line"] = "plain"
     of_form: ClassVar[bool] = True
     on_script: ClassVar[bool] = True
     searched: ClassVar[bool] = False
-
-    @property
-    def needs(self) -> tuple[Need, ...]:
-        """A form that can be missed."""
-        return ("finish",) if self.kind == "plain" else ("finish_of_lines",)
+    needs = ("finish",)
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
-        """The same words in the other form."""
+        """The same words as they are."""
         ends = isinstance(answer, Reply) and answer.stop_reason == "end"
         if not isinstance(answer, Reply) or not ends or not any(isinstance(item, Text) for item in answer.items):
             return answer
-        return replace(answer, answer_form=self.kind)
+        return replace(answer, plain=True)
 
 
 @fault("text_call", family="reply")

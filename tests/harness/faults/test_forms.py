@@ -16,7 +16,7 @@ REACT = {"text": "Thought: I know.\nFinal Answer: {answer}"}
 IN_TEXT = {"shell": "Action: shell\nAction Input: {command}"}
 
 
-def on(words: dict[str, str], reply: Reply) -> Reply:
+def on(words: object, reply: Reply) -> Reply:
     fault = parse_fault(words)
     assert isinstance(fault, ReplyFault)
     altered = fault.on_answer(reply, CONTEXT)
@@ -26,9 +26,9 @@ def on(words: dict[str, str], reply: Reply) -> Reply:
 
 def test_only_last_words_miss_the_form_of_an_answer():
     """A call, and a reply that was cut, are no end of a turn."""
-    assert on({"answer_form": "plain"}, SAID).answer_form == "plain"
+    assert on("plain_answer", SAID).plain
     cut = Reply((Text("Hi"),), stop="max_tokens")
-    assert [on({"answer_form": "plain"}, it) for it in (CALLS, cut, Reply())] == [CALLS, cut, Reply()]
+    assert [on("plain_answer", it) for it in (CALLS, cut, Reply())] == [CALLS, cut, Reply()]
 
 
 def test_only_a_call_misses_the_form_of_a_call():
@@ -44,24 +44,17 @@ def test_only_a_call_misses_the_form_of_a_call():
 @pytest.mark.parametrize(
     ("words", "spec", "reason"),
     [
-        ({"answer_form": "plain"}, {}, "ends its turns with plain text"),
-        ({"answer_form": "plain"}, {"finish": {"arg": "body"}}, "ends its turns with plain text"),
-        ({"answer_form": "plain"}, {"finish": {"tool": "final_answer", "arg": "answer"}}, ""),
-        ({"answer_form": "plain"}, {"finish": REACT}, ""),
-        ({"answer_form": "last_line"}, {"finish": REACT}, ""),
-        ({"answer_form": "last_line"}, {"finish": {"text": "Final Answer: {answer}"}}, "with several lines"),
-        (
-            {"answer_form": "last_line"},
-            {"finish": {"tool": "done", "arg": "a"}},
-            "several lines",
-        ),
+        ("plain_answer", {}, "ends its turns with plain text"),
+        ("plain_answer", {"finish": {"arg": "body"}}, "ends its turns with plain text"),
+        ("plain_answer", {"finish": {"tool": "final_answer", "arg": "answer"}}, ""),
+        ("plain_answer", {"finish": REACT}, ""),
         ({"text_call": "made_up_result"}, {}, "does not write its tool calls in its text"),
         ({"text_call": "made_up_result"}, {"calls_in_text": IN_TEXT}, ""),
         ({"text_call": "no_input"}, {"calls_in_text": IN_TEXT}, "ends its turns with plain text"),
         ({"text_call": "no_input"}, {"calls_in_text": IN_TEXT, "finish": REACT}, ""),
     ],
 )
-def test_an_agent_without_that_form_skips_the_scenario(words: dict[str, str], spec: dict[str, object], reason: str):
+def test_an_agent_without_that_form_skips_the_scenario(words: object, spec: dict[str, object], reason: str):
     """It has nothing to miss; the reason names the key of the spec."""
     turn = {"user": "Look.", "model": [[{"text": "Hi. {nonce}"}]]}
     plan = [{"at": {"turn": 1, "step": 1}, "do": words}]

@@ -180,7 +180,7 @@ def test_replies_that_miss_the_agents_form_count_as_its_rounds(tries: int, statu
     tell.message()
     for _ in range(tries):
         call = tell.ask(1)
-        tell.fires("answer_form", call, of_form=True)
+        tell.fires("plain_answer", call, of_form=True)
         tell.reply(call, "It is open.")
     history = tell.fails().seal()
     assert check("paid_call_bound", history).status == status

@@ -66,7 +66,7 @@ def test_every_fault_has_cells():
     """
     undrawn = {"demands", "poison", "window", "dns_error", "dns_late", "bad_certificate"}
     undrawn |= {"token_expired", "token_late", "refresh_refused", "ws_close", "foreign_thoughts", "wrong_shape"}
-    undrawn |= {"database_locked", "answer_form", "text_call"}
+    undrawn |= {"database_locked", "plain_answer", "text_call"}
     assert {cell.fault for cell in CELLS} == {*registered(), NO_FAULT, SECOND_MESSAGE} - undrawn
 
 
