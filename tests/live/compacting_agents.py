@@ -11,6 +11,7 @@ from delegating_agents import MOST_TOKENS, ROUNDS, Agent, Anthropic, ModelError,
 TOO_LONG = re.compile(r"too long|context (length|window)|maximum context", re.IGNORECASE)
 ONE_WORDING = re.compile(r"prompt is too long")
 ASKED_AGAIN = 5
+MANY = 40
 GENERAL = "You are a general helper, and do what is asked of you. Say so when you are done with it."
 
 
@@ -44,6 +45,11 @@ class Compacting(Agent):
             if not known.search(str(refused)):
                 raise
         await self._shorter(talk)
+        for _ in range(MANY if self.bug == "shortens until it fits" else 0):
+            try:
+                return await self._asked(talk, False)
+            except ModelError:
+                await self._shorter(talk)
         return await self._asked(talk, False)
 
     async def _shorter(self, talk):
@@ -176,6 +182,7 @@ knows_the_rules = _agent(Ruled, OpenAI)
 
 forgets_the_rules = _agent(Ruled, OpenAI, "forgets the rules")
 becomes_another_agent = _agent(Ruled, OpenAI, "becomes another agent")
+shortens_until_it_fits = _agent(Compacting, Anthropic, "shortens until it fits")
 keeps_the_old_count = _agent(Compacting, Anthropic, "keeps the old count")
 drops_the_summary = _agent(Compacting, Anthropic, "drops the summary")
 drops_the_system_text = _agent(Compacting, OpenAI, "drops the system text")

@@ -28,6 +28,7 @@ SOUND = (
 )
 WORKS, WORDS, WINDOW = "compaction-works", "prompt-too-long-in-other-words", "window-reached"
 RULES = "rules-outlive-a-summary"
+LONG = "message-longer-than-the-window"
 EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-calls-a-tool"
 BUGS = (
     "keeps_the_old_count",
@@ -37,6 +38,7 @@ BUGS = (
     "cuts_between_call_and_result",
     "knows_one_wording",
     "asks_the_same_again",
+    "shortens_until_it_fits",
     "asks_until_it_has_words",
     "keeps_the_reply_of_a_compaction",
     "forgets_the_rules",
@@ -65,6 +67,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             RULES,
             WORDS,
             WINDOW,
+            LONG,
             EMPTY,
             FAILS,
             CALLS,
@@ -141,3 +144,11 @@ def test_an_agent_that_knows_one_wording_of_a_full_window_does_not_answer(found:
 
 def test_a_summary_that_does_not_fit_is_not_asked_for_five_times(found: dict[tuple[str, str], Result]):
     assert found[WINDOW, "asks_the_same_again"] == ("fail", {"retry_discipline"}, set())
+
+
+def test_a_message_that_no_summary_makes_short_enough_ends_in_an_error(found: dict[tuple[str, str], Result]):
+    """Its user reads so, and the next message is answered. What drops outputs finds none, and must not try again."""
+    summing = set(SOUND) - {"drops_outputs"}
+    assert [found[LONG, agent] for agent in summing] == [("pass", set(), set())] * len(summing)
+    assert found[LONG, "drops_outputs"] == ("fail", {"retry_discipline"}, set())
+    assert found[LONG, "shortens_until_it_fits"] == ("fail", {"retry_discipline", "side_call_bound"}, set())

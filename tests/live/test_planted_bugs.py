@@ -149,6 +149,7 @@ GOES_ON = "next-message-goes-on"
 CUT = "call-cut-by-max-tokens"
 READ = "closed-mid-reply"
 PARTS = "reply-begins-with-an-empty-part"
+LONG = "message-longer-than-the-window"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
     *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
@@ -162,6 +163,7 @@ MORE = {
     *((scenario, bugs) for scenario, (safe, strict) in SWITCHED.items() for bugs in ("switches", safe, strict)),
     *((READ, bugs) for bugs in ("shows-as-it-comes", "shows-as-it-comes,loses-what-was-read")),
     (PARTS, "shows-the-first-part"),
+    *((LONG, bugs) for bugs in ("none", "never-compacts")),
     ("error-in-stream-after-tool", "tells-usage"),
     ("error-in-stream-after-tool", "tells-usage,counts-the-last-reply"),
 }
@@ -375,6 +377,12 @@ def test_words_that_its_user_has_read_of_a_broken_reply_must_stay_in_the_convers
     """The agent prints each piece as it comes, and the turn ends in an error."""
     assert _strict(simulated, READ, "shows-as-it-comes") == ("pass", set())
     assert _strict(simulated, READ, "shows-as-it-comes-loses-what-was-read") == ("pass", {"words_kept"})
+
+
+def test_a_message_that_is_longer_than_the_window_must_not_stay_in_the_session(simulated: Found):
+    """An agent that drops results finds none here and keeps the message; one that takes it back goes on."""
+    assert _strict(simulated, LONG, "none") == ("pass", {"session_goes_on"})
+    assert _strict(simulated, LONG, "never-compacts") == ("pass", set())
 
 
 def test_a_count_of_the_last_reply_alone_is_red_at_level_strict(simulated: Found):
