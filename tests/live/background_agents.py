@@ -33,6 +33,12 @@ class Asking(Anthropic):
     )
 
 
+class Stopping(Choosing):
+    """Its model can stop a subagent."""
+
+    tools = (*Choosing.tools, ("stop_agent", "Stops a subagent.", TARGET))
+
+
 class Background(Agent):
     """One process of an agent: its sessions, and the subagents that work."""
 
@@ -69,12 +75,22 @@ class Background(Agent):
     async def _ran(self, name, args, depth):
         if name == "get_agent_result" and "agent_id" in args:
             return self.results.get(args["agent_id"], "Error: there is no such agent"), False
+        if name == "stop_agent" and "agent_id" in args:
+            return self._stopped(args["agent_id"])
         beside = args.get("run_in_background") or name == "spawn_agent"
         if name not in ("task", "spawn_agent") or not beside or depth:
             return await super()._ran("task" if name == "spawn_agent" else name, args, depth)
         label = f"agent-{len(self.working) + len(self.results) + 1}"
         self.working[label] = asyncio.create_task(self._work(label, args["prompt"]))
         return (LATER if self.how == "asked" else BEGUN).format(json.dumps({"agent_id": label})), False
+
+    def _stopped(self, label):
+        work = self.working.pop(label, None)
+        if work is None:
+            return f"Error: no subagent {label} works", True
+        if self.fault != "changes the status":
+            work.cancel()
+        return f"Agent {label} is cancelled.", False
 
     async def _work(self, label, prompt):
         talk = self.wire([])
@@ -102,7 +118,7 @@ AGENTS = {}
 
 async def of(name, message, session_dir, llm_url, key, **how):
     """The agent of this process and session."""
-    wire = Asking if how.get("how") == "asked" else Choosing
+    wire = {"asked": Asking, "next": Stopping}.get(how.get("how", "next"), Choosing)
     agent = AGENTS.get((name, session_dir))
     if agent is None:
         agent = AGENTS[name, session_dir] = Background(wire, llm_url, key, **how)
@@ -152,3 +168,8 @@ async def tells_no_failure(message, *, session_dir, llm_url, key):
 async def forgets_when_asked(message, *, session_dir, llm_url, key):
     """What a subagent said is an empty text when the model asks for it."""
     return await of("forgets", message, session_dir, llm_url, key, how="asked", bug="forgets")
+
+
+async def changes_the_status(message, *, session_dir, llm_url, key):
+    """A subagent that is stopped is called so, and works on."""
+    return await of("status", message, session_dir, llm_url, key, bug="changes the status")

@@ -18,6 +18,7 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
     "abort-beside-a-subagent",
 )
 KILLED = "killed-beside-a-subagent"
+CANCELLED = "subagent-is-stopped-by-its-parent"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
 CORRECT = ["delivers_next", "delivers_itself", "waits", "tells_only_the_end", "is_asked"]
 Ends = dict[tuple[str, str], tuple[str, ...]]
@@ -86,6 +87,16 @@ def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[...,
     assert ends(agents, ALONE, STOPPED, KILLED, "--jobs=4") == {
         (ALONE, "leaves-orphans"): ("subagent_returns",),
         (STOPPED, "leaves-orphans"): ("no_spend_after_abort",),
+    }
+
+
+def test_a_subagent_that_is_stopped_and_works_on_is_red(ends: Callable[..., Ends]):
+    """The model reads that it is cancelled. An agent without a tool for that skips the scenario."""
+    sound = callables("delivers_next", "tells_only_the_end", "delivers_itself")
+    found = ends(sound | callables("changes_the_status"), CANCELLED, "--world=sim")
+    assert found == {
+        (CANCELLED, "changes_the_status"): ("subagent_stops",),
+        (CANCELLED, "delivers_itself"): ("nothing",),
     }
 
 
