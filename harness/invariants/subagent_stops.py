@@ -43,10 +43,12 @@ def _read(use: ToolUse) -> RequestArrived | None:
 
 def _judge(history: History, use: ToolUse, told: RequestArrived, grace_s: float) -> Iterator[Verdict]:
     found = [it for it in in_the_background(history) if it.uses[0].reply.id < use.reply.id]
-    if len(found) != 1:
+    if not found:
+        yield passed(because=f"{name_of_call(use)} stopped a subagent that never asked its model")
+    elif len(found) > 1:
         yield nothing("not judged: it is not known which subagent was stopped")
-        return
-    yield _after(history, found[0], use, told, grace_s)
+    else:
+        yield _after(history, found[0], use, told, grace_s)
 
 
 def _after(

@@ -14,6 +14,7 @@ from delegating_agents import COMMAND, DELEGATE, TEXT, Agent, Anthropic, ModelEr
 BESIDE = {**DELEGATE, "properties": {**DELEGATE["properties"], "run_in_background": {"type": "boolean"}}}
 TARGET = {"type": "object", "properties": {"agent_id": TEXT}, "required": ["agent_id"]}
 BEGUN = "Launched {}. You will be told when it is done."
+LATE = "begins late"
 LATER = "Launched {}. Ask for its result with get_agent_result."
 
 
@@ -47,7 +48,7 @@ class Background(Agent):
         self.how, self.fault = how, bug
         self.talk = wire([])
         self.news, self.results = [], {}
-        self.working = {}
+        self.working, self.waits = {}, None
         self.turn = asyncio.Lock()
 
     async def answer(self, message, folder):
@@ -81,16 +82,26 @@ class Background(Agent):
         if name not in ("task", "spawn_agent") or not beside or depth:
             return await super()._ran("task" if name == "spawn_agent" else name, args, depth)
         label = f"agent-{len(self.working) + len(self.results) + 1}"
-        self.working[label] = asyncio.create_task(self._work(label, args["prompt"]))
+        work = self._late(label, args["prompt"]) if LATE in self.fault else self._work(label, args["prompt"])
+        task = asyncio.create_task(work)
+        if self.fault == f"{LATE}, stopped or not":
+            self.waits = task
+        else:
+            self.working[label] = task
         return (LATER if self.how == "asked" else BEGUN).format(json.dumps({"agent_id": label})), False
 
     def _stopped(self, label):
-        work = self.working.pop(label, None)
+        work = self.working.pop(label, None) or self.waits
         if work is None:
             return f"Error: no subagent {label} works", True
-        if self.fault != "changes the status":
+        if self.fault != "changes the status" and work is not self.waits:
             work.cancel()
         return f"Agent {label} is cancelled.", False
+
+    async def _late(self, label, prompt):
+        await asyncio.sleep(1)
+        self.working[label], self.waits = asyncio.current_task(), None
+        await self._work(label, prompt)
 
     async def _work(self, label, prompt):
         talk = self.wire([])
@@ -173,3 +184,13 @@ async def forgets_when_asked(message, *, session_dir, llm_url, key):
 async def changes_the_status(message, *, session_dir, llm_url, key):
     """A subagent that is stopped is called so, and works on."""
     return await of("status", message, session_dir, llm_url, key, bug="changes the status")
+
+
+async def begins_late(message, *, session_dir, llm_url, key):
+    """Correct: a subagent waits a second before it begins, and a stop reaches it there too."""
+    return await of("late", message, session_dir, llm_url, key, bug=LATE)
+
+
+async def begins_behind_its_stop(message, *, session_dir, llm_url, key):
+    """A subagent that is stopped before it has begun begins all the same."""
+    return await of("behind", message, session_dir, llm_url, key, bug=f"{LATE}, stopped or not")

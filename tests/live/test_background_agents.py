@@ -18,7 +18,7 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
     "abort-beside-a-subagent",
 )
 KILLED = "killed-beside-a-subagent"
-CANCELLED = "subagent-is-stopped-by-its-parent"
+CANCELLED, AT_ONCE = "subagent-is-stopped-by-its-parent", "subagent-is-stopped-at-once"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
 CORRECT = ["delivers_next", "delivers_itself", "waits", "tells_only_the_end", "is_asked"]
 Ends = dict[tuple[str, str], tuple[str, ...]]
@@ -91,13 +91,23 @@ def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[...,
 
 
 def test_a_subagent_that_is_stopped_and_works_on_is_red(ends: Callable[..., Ends]):
-    """The model reads that it is cancelled. An agent without a tool for that skips the scenario."""
-    sound = callables("delivers_next", "tells_only_the_end", "delivers_itself")
-    found = ends(sound | callables("changes_the_status"), CANCELLED, "--world=sim")
+    """The model reads that it is cancelled. An agent without a tool for that skips these scenarios."""
+    sound = callables("delivers_next", "tells_only_the_end", "begins_late", "delivers_itself")
+    buggy = callables("changes_the_status", "begins_behind_its_stop")
+    found = ends(sound | buggy, CANCELLED, AT_ONCE, "--world=sim")
+    stops = ("subagent_stops",)
     assert found == {
-        (CANCELLED, "changes_the_status"): ("subagent_stops",),
-        (CANCELLED, "delivers_itself"): ("nothing",),
+        (CANCELLED, "changes_the_status"): stops,
+        (AT_ONCE, "changes_the_status"): stops,
+        (AT_ONCE, "begins_behind_its_stop"): stops,
+        **{(name, "delivers_itself"): ("nothing",) for name in (CANCELLED, AT_ONCE)},
     }
+
+
+def test_a_subagent_may_be_stopped_at_both_levels(ends: Callable[..., Ends]):
+    """Its model knows of the end."""
+    sound = callables("delivers_next", "tells_only_the_end", "begins_late")
+    assert ends(sound, CANCELLED, AT_ONCE, "--world=sim", "--level=strict") == {}
 
 
 def test_an_agent_without_a_choice_skips_them(ends: Callable[..., Ends]):

@@ -10,15 +10,21 @@ from wedgehog.harness.testing.history_builder import result
 
 
 def _stopped(
-    requests: int, *, after_s: float = 3, is_error: bool = False, signs: Sequence[str] = ("stopped",), begins: int = 1
+    requests: int,
+    *,
+    after_s: float = 3,
+    is_error: bool = False,
+    signs: Sequence[str] = ("stopped",),
+    begins: int = 1,
+    asks: bool = True,
 ) -> HistoryBuilder:
-    """A subagent is stopped behind its first request, and sends so many more."""
+    """A subagent is stopped behind its first request, or before it, and sends so many more."""
     tell = HistoryBuilder()
     tell.message()
     tasks = tell.reply(tell.ask(1), tools=[True] * begins, name="task")
     begun = [result(token, chars=30, printed=False, signs=("elsewhere",)) for token in tasks]
     (stop,) = tell.reply(tell.ask(2, results=begun), tools=[True], name="stop_agent")
-    for number in range(1, begins + 1):
+    for number in range(1, begins + 1) if asks else ():
         tell.reply(tell.ask(1, side=f"subagent {number}"), tools=[True])
     told = result(stop, chars=30, printed=False, is_error=is_error, signs=signs)
     call = tell.ask(3, results=[*begun, told])
@@ -41,6 +47,12 @@ def test_a_subagent_that_is_only_called_stopped_asks_on():
 def test_a_stop_may_take_a_moment_and_ask_for_last_words(requests: int, after_s: float):
     """What it has done so far may be summed up."""
     assert check("subagent_stops", _stopped(requests, after_s=after_s).seal()).status == "pass"
+
+
+def test_a_subagent_that_is_stopped_before_it_asks_is_stopped():
+    """Its start had to wait."""
+    assert check("subagent_stops", _stopped(0, asks=False).seal()).status == "pass"
+    assert check("subagent_stops", _stopped(3, asks=False).seal()).status == "fail"
 
 
 def test_a_stop_that_did_not_work_and_tells_so_is_not_judged():
