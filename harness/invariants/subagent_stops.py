@@ -18,7 +18,7 @@ LAST_WORDS = 1
 
 @invariant("subagent_stops", unscaled=("grace_s",))
 def subagent_stops(history: History, *, grace_s: float = 2) -> Iterator[Verdict]:
-    """`grace_s` after the model has read that it stopped a subagent, that sends no more than one request.
+    """More than `grace_s` after the model has read that it stopped a subagent, this sends at most one request.
 
     A stop that only changes a status leaves a subagent that works on: it is paid, it edits files, and its parent
     believes that nothing more changes. Judged where one subagent works in the background, and the model stops it by a
