@@ -11,7 +11,6 @@ from wedgehog.fake_llm.script.roles import (
     ASK_USER,
     FETCH,
     SHELL,
-    SUBAGENT_RESULT,
     SUBAGENT_TOOL,
     find_fetch,
     find_named,
@@ -20,7 +19,7 @@ from wedgehog.fake_llm.script.roles import (
     find_subagent,
 )
 from wedgehog.fake_llm.script.structured import value_with
-from wedgehog.fake_llm.script.subagent_results import asks_for_result
+from wedgehog.fake_llm.script.subagent_results import OF_SUBAGENTS, asks_for_result
 
 Called = tuple[str, dict[str, Any]]
 """A tool's name, and its arguments."""
@@ -42,8 +41,8 @@ def called_by_role(
         return _shell(args, tools, traced)
     if name == SUBAGENT_TOOL:
         return _subagent(args, tools, conversation, token)
-    if name == SUBAGENT_RESULT:
-        return _result(tools, conversation)
+    if name in OF_SUBAGENTS:
+        return _of_begun(name, tools, conversation)
     named = find_named(tools, name)
     return _offered(name, args, tools) or ((named.name if named else name), args)
 
@@ -74,8 +73,8 @@ def _subagent(args: Mapping[str, Any], tools: Sequence[ToolSpec], conversation: 
     return tool.name, tool.arguments(prompt, conversation.system, background=args.get("background") is True)
 
 
-def _result(tools: Sequence[ToolSpec], conversation: Conversation) -> Called:
-    asked = asks_for_result(conversation, tools)
+def _of_begun(role: str, tools: Sequence[ToolSpec], conversation: Conversation) -> Called:
+    asked = asks_for_result(conversation, tools, role)
     if asked is None:
-        raise UnscriptedError("the script asks for the result of a subagent, and there is no way to do that")
+        raise UnscriptedError(f"the script asks for the {role} of a subagent, and there is no way to do that")
     return asked

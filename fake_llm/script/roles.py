@@ -12,6 +12,7 @@ from wedgehog.fake_llm.script.subagent_names import chooses, named_in
 SHELL = "shell"
 SUBAGENT_TOOL = "subagent"
 SUBAGENT_RESULT = "subagent_result"
+SUBAGENT_STOP = "subagent_stop"
 FETCH = "fetch"
 ASK_USER = "ask_user"
 SILENT_COMMANDS = frozenset({"true", ":"})
@@ -35,6 +36,12 @@ _WAITS = re.compile(
     re.IGNORECASE,
 )
 """A tool with which the model waits for a subagent that works beside it, or reads its result."""
+_STOPS = re.compile(
+    r"(^|[_.])(stop|kill|cancel|interrupt|terminate|abort)_?(the_)?(sub_?)?(agent|task)s?$"
+    r"|(agent|task)_?(stop|kill|cancel|interrupt|terminate|abort)$",
+    re.IGNORECASE,
+)
+"""A tool with which the model stops a subagent that works beside it."""
 _ENDS = re.compile(r"(^|[_.])(close|stop|kill|cancel|interrupt|resume|list)_?", re.IGNORECASE)
 _FETCH_NAME = re.compile(
     r"^(?!.*browser).*(fetch|scrape|crawl|browse|web_?(page|read)|https?_?(get|request)|curl"
@@ -179,6 +186,15 @@ def names_wait(name: str) -> bool:
     (True, True, False)
     """
     return _WAITS.search(name) is not None
+
+
+def names_stop(name: str) -> bool:
+    """Whether the name of a tool says that it stops a subagent.
+
+    >>> names_stop("multi_agent_v1.interrupt_agent"), names_stop("TaskStop"), names_stop("KillShell")
+    (True, True, False)
+    """
+    return _STOPS.search(name) is not None
 
 
 def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:

@@ -1,12 +1,19 @@
-"""The role `subagent_result`: the model asks for what a subagent in the background has to say."""
+"""The roles `subagent_result` and `subagent_stop`: the model asks for the result of a subagent, or stops it."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from wedgehog.fake_llm.conversation import Conversation, ToolSpec
-from wedgehog.fake_llm.script.roles import names_subagent, names_wait, value_for
+from wedgehog.fake_llm.script.roles import (
+    SUBAGENT_RESULT,
+    SUBAGENT_STOP,
+    names_stop,
+    names_subagent,
+    names_wait,
+    value_for,
+)
 
 _HANDLE = re.compile(r"^(?:(?:sub_?)?agent|task|job|run|thread|session)?_?(?:ids?|names?|keys?|handles?|targets?)$")
 """A parameter, or a property of a result, that says which subagent is meant."""
@@ -17,16 +24,23 @@ _LOOKS_LIKE_ONE = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[_-][\w-]*\w")
 """A word such as `task_2` or `bg-17`. Of two it is not known which one is meant."""
 
 
-def asks_for_result(conversation: Conversation, tools: Sequence[ToolSpec]) -> tuple[str, dict[str, Any]] | None:
+OF_SUBAGENTS: Mapping[str, Callable[[str], bool]] = {SUBAGENT_RESULT: names_wait, SUBAGENT_STOP: names_stop}
+"""Which tools, by name, have a role for a subagent that was begun before."""
+
+
+def asks_for_result(
+    conversation: Conversation, tools: Sequence[ToolSpec], role: str = SUBAGENT_RESULT
+) -> tuple[str, dict[str, Any]] | None:
     """The tool that waits for a subagent or reads its result, and its arguments for the one that was begun last.
 
-    None if there is no such tool, or the result of the call that began it does not say its name.
+    With the role `subagent_stop`, the tool that stops it. None if there is no such tool, or the result of the call that
+    began it does not say its name.
     """
     handle = next(_handles(conversation), "")
     for tool in tools if handle else ():
         properties = (tool.schema or {}).get("properties") or {}
         name = next((it for it in properties if _HANDLE.search(_snake(it))), "")
-        if name and names_wait(tool.name) and (value := value_for(tool.schema or {}, name, handle)) is not None:
+        if name and OF_SUBAGENTS[role](tool.name) and (value := value_for(tool.schema or {}, name, handle)) is not None:
             return tool.name, value
     return None
 

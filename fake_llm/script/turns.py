@@ -16,7 +16,6 @@ from wedgehog.fake_llm.script.results_in_text import ResultFrame
 from wedgehog.fake_llm.script.role_calls import called_by_role
 from wedgehog.fake_llm.script.roles import (
     SHELL,
-    SUBAGENT_RESULT,
     SUBAGENT_TOOL,
     find_named,
     find_shell,
@@ -24,7 +23,7 @@ from wedgehog.fake_llm.script.roles import (
 )
 from wedgehog.fake_llm.script.schema_values import fill
 from wedgehog.fake_llm.script.structured import structured
-from wedgehog.fake_llm.script.subagent_results import asks_for_result
+from wedgehog.fake_llm.script.subagent_results import OF_SUBAGENTS, asks_for_result
 
 Beacon = Callable[[str, str], str]
 """(command, token) -> a command that also records the token."""
@@ -223,8 +222,10 @@ def offers(tools: Sequence[ToolSpec], reply: Reply, conversation: Conversation) 
     """Whether the reply calls only these tools, and each can be called in this conversation."""
 
     def found(call: ToolCall) -> object:
-        if call.name == SUBAGENT_RESULT:
-            return asks_for_result(conversation, tools)
+        if call.name in OF_SUBAGENTS:
+            return asks_for_result(conversation, tools, call.name)
+        if call.name == SUBAGENT_TOOL:
+            return find_subagent(tools) or find_named(tools, call.name)
         if action := file_action(call.name, call.args):
             return tool_for(tools, action) or find_named(tools, call.name)
         return find_shell(tools) if call.name == SHELL else find_named(tools, call.name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from wedgehog.fake_llm.script.roles import names_subagent, names_wait
+from wedgehog.fake_llm.script.roles import names_stop, names_subagent, names_wait
 from wedgehog.fake_llm.script.side_conversations import SIDE
 from wedgehog.harness.invariants.scope import over
 from wedgehog.harness.record.events.base import Event
@@ -130,8 +130,12 @@ class BackgroundSubagent:
 
 
 def background_subagents(history: History) -> Iterator[BackgroundSubagent]:
-    """Each subagent whose delegating call had its result before the subagent had ended, unless a stop met it."""
-    return (found for found in in_the_background(history) if not _was_stopped(history, found))
+    """Each subagent whose delegating call had its result before the subagent had ended, unless a stop met it.
+
+    Its user stopped the turn, or the model of its parent may have stopped it by a tool.
+    """
+    beside = in_the_background(history)
+    return (it for it in beside if not (_was_stopped(history, it) or _is_stopped_by_a_tool(history, it)))
 
 
 def in_the_background(history: History) -> Iterator[BackgroundSubagent]:
@@ -164,6 +168,13 @@ def _went_on(use: ToolUse, found: BackgroundSubagent) -> bool:
 
 def _says_stopped(signs: Sequence[str] | None) -> bool:
     return signs is not None and "stopped" in signs and "elsewhere" not in signs
+
+
+def _is_stopped_by_a_tool(history: History, found: BackgroundSubagent) -> bool:
+    """Whether the model of its parent called a tool that stops subagents, before this one had said its last words."""
+    stops = [use.reply.id for use in history.tool_uses if names_stop(use.offered.name)]
+    began, last = found.uses[0].reply.id, found.end.id
+    return any(began < stop and (stop < last or not found.last.final) for stop in stops)
 
 
 def _was_stopped(history: History, found: BackgroundSubagent) -> bool:

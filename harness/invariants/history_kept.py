@@ -108,7 +108,7 @@ def _has(turn: Turn, call: Call) -> bool:
 def summarized(history: History, since: Turn, until: Call) -> bool:
     """Whether a background call since a turn's message may have made a summary that this request has."""
     beside, seen = _beside(history, since, until), until.arrived.replies_seen
-    if seen is None or not any(map(_gave_a_summary, beside)):
+    if seen is None or not any(map(gave_a_summary, beside)):
         return bool(beside)
     return not {call.number for call in beside}.isdisjoint(seen)
 
@@ -120,7 +120,7 @@ def _beside(history: History, since: Turn, until: Call) -> list[Call]:
     return [call for call in calls if not call.arrived.side or call.number in seen]
 
 
-def _gave_a_summary(call: Call) -> bool:
+def gave_a_summary(call: Call) -> bool:
     """Whether a request for a summary got words; what fills a schema is not recognized later."""
     words = call.ended.text_delivered.strip() if call.ended is not None and call.ok else ""
     return compacts(call) and bool(words) and not words.startswith("{")

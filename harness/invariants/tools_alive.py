@@ -11,6 +11,7 @@ from wedgehog.harness.invariants.scope import (
     REFUSES_THE_REQUEST,
     blocked,
     called_beside,
+    compacts,
     ends,
     main_calls_of,
     name_of_call,
@@ -24,7 +25,7 @@ from wedgehog.harness.record.events.service import BeaconSeen, ToolAsked
 from wedgehog.harness.record.events.turn import AgentKilled, Frozen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 from wedgehog.harness.record.views import ToolUse, Turn
 
 QUICK_S = 2.0
@@ -76,9 +77,17 @@ def _works(history: History, turn: Turn, use: ToolUse, tool: str) -> Verdict:
     if not use.started:
         return _dead(history, turn, f"{named} does not work: {name_of_call(use)} never ran", evidence)
     if not any(_is_output(it) for it in carried_results(use)):
+        if _is_summed_up(history, turn, use):
+            return nothing(f"{named}: a summary may have the output of {name_of_call(use)}")
         says = f"{named} does not work: {name_of_call(use)} ran, and no request carries its output"
         return _dead(history, turn, says, evidence)
     return passed(because=f"{named} works: {name_of_call(use)} ran, and a request carries its output")
+
+
+def _is_summed_up(history: History, turn: Turn, use: ToolUse) -> bool:
+    """Whether the agent asked for a summary in the place of messages before it sent the result."""
+    after = next((it.arrived.id for it in turn.main_calls if it.arrived.id > use.reply.id), history.end_id)
+    return any(compacts(it) for it in history.calls if use.reply.id < it.arrived.id < after)
 
 
 def _dead(history: History, turn: Turn, says: str, evidence: Iterable[Event]) -> Verdict:

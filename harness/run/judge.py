@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wedgehog.fake_llm.script.file_tools import READ_FILE, is_picture
+from wedgehog.fake_llm.script.roles import names_stop
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -207,7 +208,8 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     yield from _unsaid(history, scenario)
     yield from _unmet(history)
     yield from _unasked(history, scenario)
-    if scenario.delegates and not any(call.arrived.side for call in history.calls):
+    stopped = any(names_stop(use.offered.name) and use.results for use in history.tool_uses)
+    if scenario.delegates and not stopped and not any(call.arrived.side for call in history.calls):
         said = "no subagent asked the model, so what the scenario is about was not played"
         yield inconclusive(said).for_reason("subagents")
 

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
-from wedgehog.fake_llm.script.roles import SUBAGENT_RESULT
+from wedgehog.fake_llm.script.subagent_results import OF_SUBAGENTS
 from wedgehog.fake_llm.script.turns import ScriptedTurn
 from wedgehog.harness.record.events.turn import MAIN_SESSION, ChosenModel, Permission, StimulusKind
 from wedgehog.harness.run.recovery import recovery_turn
@@ -76,7 +76,7 @@ class RunMessages:
         """The model's replies by turn, those of two recovery turns for each session included."""
         scripted = [tuple(faster(reply, self.time_scale) for reply in turn.replies) for turn in self.scenario.turns]
         turns = {
-            n: ScriptedTurn(replies, self.tokens.nonce(n), only_offered=any(map(_asks_for_a_result, replies)))
+            n: ScriptedTurn(replies, self.tokens.nonce(n), only_offered=any(map(_is_of_a_begun_subagent, replies)))
             for n, replies in enumerate(scripted, start=1)
         }
         last = len(scripted)
@@ -120,9 +120,9 @@ class RunMessages:
         return {n: self.message(n) for n in direct} | {m: it for n in direct for m, it in self.during(n).items()}
 
 
-def _asks_for_a_result(reply: Reply) -> bool:
-    """Whether the model asks for the result of a subagent, which it can do only where a tool for that is offered."""
-    return any(isinstance(item, ToolCall) and item.name == SUBAGENT_RESULT for item in reply.items)
+def _is_of_a_begun_subagent(reply: Reply) -> bool:
+    """Whether the model asks for the result of a subagent or stops it, for which its agent may offer no tool."""
+    return any(isinstance(item, ToolCall) and item.name in OF_SUBAGENTS for item in reply.items)
 
 
 def faster(reply: Reply, time_scale: float) -> Reply:

@@ -1,7 +1,7 @@
 """Why a scenario does not apply to an agent, if only its run shows that."""
 
 from wedgehog.fake_llm.script.main_call import COMPACTING
-from wedgehog.fake_llm.script.roles import FETCH, SUBAGENT_TOOL
+from wedgehog.fake_llm.script.roles import FETCH, SUBAGENT_STOP, SUBAGENT_TOOL, names_stop
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen, PageAsked
@@ -24,6 +24,7 @@ def why_never_met(history: History, scenario: Scenario) -> str:
         or _not_fetched(history, scenario)
         or _not_found(history, scenario)
         or _not_delegated_on(history, scenario)
+        or _not_stopped(history, scenario)
     )
 
 
@@ -67,6 +68,15 @@ def _not_delegated_on(history: History, scenario: Scenario) -> str:
     if any(call.arrived.background in started for call in history.calls):
         return ""
     return "in this run its subagents had no tool to start others"
+
+
+def _not_stopped(history: History, scenario: Scenario) -> str:
+    """Why a scenario in which the model stops a subagent does not apply; empty if it did."""
+    if SUBAGENT_STOP not in scenario.tools_called or any(names_stop(it.offered.name) for it in history.tool_uses):
+        return ""
+    if not any(use.results for use in history.tool_uses):
+        return ""
+    return "in this run the model was not told the name by which it can stop its subagent"
 
 
 def _not_found(history: History, scenario: Scenario) -> str:

@@ -3,7 +3,15 @@
 from wedgehog.fake_llm.script.calls_in_text import CallsInText
 from wedgehog.fake_llm.script.file_tools import EDIT_FILE, FILE_ROLES, READ_FILE, VIEW_PICTURE, WRITE_FILE, is_picture
 from wedgehog.fake_llm.script.message_tool import SEND_MESSAGE
-from wedgehog.fake_llm.script.roles import ASK_USER, FETCH, SHELL, SUBAGENT_RESULT, SUBAGENT_TOOL
+from wedgehog.fake_llm.script.roles import (
+    ASK_USER,
+    FETCH,
+    SHELL,
+    SUBAGENT_RESULT,
+    SUBAGENT_STOP,
+    SUBAGENT_TOOL,
+    names_stop,
+)
 from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names
@@ -25,6 +33,7 @@ def _has(control: ControlFacts, name: str) -> bool:
         SHELL: control.shell,
         SUBAGENT_TOOL: control.delegates,
         SUBAGENT_RESULT: True,  # the model asks only where a tool for that is offered
+        SUBAGENT_STOP: any(map(names_stop, control.tools)),
         FETCH: control.fetches,
         ASK_USER: control.questions,
         SEND_MESSAGE: control.writes,

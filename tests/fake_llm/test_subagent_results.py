@@ -37,6 +37,14 @@ def test_the_name_in_the_result_of_the_call_is_the_argument(result: str, tools: 
     assert found is not None and asked in (found, found[1])
 
 
+@pytest.mark.parametrize("name", ["stop_agent", "TaskStop", "multi_agent_v1.interrupt_agent", "cancel_subagent"])
+def test_a_subagent_is_stopped_by_the_same_name(name: str):
+    """A tool that only waits, or ends a shell, does not do that."""
+    tools = (*waits(**TARGETS), *waits("KillShell", **TARGETS), *waits(name, ("agent_id",), agent_id=TEXT))
+    assert asks_for_result(talk(CODEX), tools, "subagent_stop") == (name, {"agent_id": "01a2-7fb1"})
+    assert asks_for_result(talk(CODEX), tools[:2], "subagent_stop") is None
+
+
 @pytest.mark.parametrize(
     ("conversation", "tools"),
     [

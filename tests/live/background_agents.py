@@ -14,6 +14,7 @@ from delegating_agents import COMMAND, DELEGATE, DEPTH, TEXT, Agent, Anthropic, 
 BESIDE = {**DELEGATE, "properties": {**DELEGATE["properties"], "run_in_background": {"type": "boolean"}}}
 TARGET = {"type": "object", "properties": {"agent_id": TEXT}, "required": ["agent_id"]}
 BEGUN = "Launched {}. You will be told when it is done."
+LATE = "begins late"
 LATER = "Launched {}. Ask for its result with get_agent_result."
 
 
@@ -33,6 +34,12 @@ class Asking(Anthropic):
     )
 
 
+class Stopping(Choosing):
+    """Its model can stop a subagent."""
+
+    tools = (*Choosing.tools, ("stop_agent", "Stops a subagent.", TARGET))
+
+
 class Background(Agent):
     """One process of an agent: its sessions, and the subagents that work."""
 
@@ -42,7 +49,7 @@ class Background(Agent):
         self.how, self.fault = how, bug
         self.talk = wire([])
         self.news, self.results = [], {}
-        self.working = {}
+        self.working, self.waits = {}, None
         self.turn = asyncio.Lock()
 
     async def answer(self, message, folder):
@@ -70,14 +77,34 @@ class Background(Agent):
     async def _ran(self, name, args, depth):
         if name == "get_agent_result" and "agent_id" in args:
             return self.results.get(args["agent_id"], "Error: there is no such agent"), False
+        if name == "stop_agent" and "agent_id" in args:
+            return self._stopped(args["agent_id"])
         beside = args.get("run_in_background") or name == "spawn_agent"
         if name not in ("task", "spawn_agent") or not beside or (depth and self.hands_on == 0):
             return await super()._ran("task" if name == "spawn_agent" else name, args, depth)
         if depth and depth >= self.hands_on:
             return "Error: no more subagents here, do the work yourself", True
         label = f"agent-{len(self.working) + len(self.results) + 1}"
-        self.working[label] = asyncio.create_task(self._work(label, args["prompt"], depth + 1))
+        work = (self._late if LATE in self.fault else self._work)(label, args["prompt"], depth + 1)
+        task = asyncio.create_task(work)
+        if self.fault == f"{LATE}, stopped or not":
+            self.waits = task
+        else:
+            self.working[label] = task
         return (LATER if self.how == "asked" else BEGUN).format(json.dumps({"agent_id": label})), False
+
+    def _stopped(self, label):
+        work = self.working.pop(label, None) or self.waits
+        if work is None:
+            return f"Error: no subagent {label} works", True
+        if self.fault != "changes the status" and work is not self.waits:
+            work.cancel()
+        return f"Agent {label} is cancelled.", False
+
+    async def _late(self, label, prompt, depth):
+        await asyncio.sleep(1)
+        self.working[label], self.waits = asyncio.current_task(), None
+        await self._work(label, prompt, depth)
 
     async def _work(self, label, prompt, depth):
         talk = self.wire([])
@@ -105,7 +132,7 @@ AGENTS = {}
 
 async def of(name, message, session_dir, llm_url, key, **how):
     """The agent of this process and session."""
-    wire = Asking if how.get("how") == "asked" else Choosing
+    wire = {"asked": Asking, "next": Stopping}.get(how.get("how", "next"), Choosing)
     agent = AGENTS.get((name, session_dir))
     if agent is None:
         agent = AGENTS[name, session_dir] = Background(wire, llm_url, key, **how)
@@ -165,3 +192,18 @@ async def tells_no_failure(message, *, session_dir, llm_url, key):
 async def forgets_when_asked(message, *, session_dir, llm_url, key):
     """What a subagent said is an empty text when the model asks for it."""
     return await of("forgets", message, session_dir, llm_url, key, how="asked", bug="forgets")
+
+
+async def changes_the_status(message, *, session_dir, llm_url, key):
+    """A subagent that is stopped is called so, and works on."""
+    return await of("status", message, session_dir, llm_url, key, bug="changes the status")
+
+
+async def begins_late(message, *, session_dir, llm_url, key):
+    """Correct: a subagent waits a second before it begins, and a stop reaches it there too."""
+    return await of("late", message, session_dir, llm_url, key, bug=LATE)
+
+
+async def begins_behind_its_stop(message, *, session_dir, llm_url, key):
+    """A subagent that is stopped before it has begun begins all the same."""
+    return await of("behind", message, session_dir, llm_url, key, bug=f"{LATE}, stopped or not")

@@ -6,12 +6,14 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from delegating_agents import MOST_TOKENS, ROUNDS, Agent, Anthropic, ModelError, OpenAI
+from delegating_agents import MOST_TOKENS, ROUNDS, SYSTEM, Agent, Anthropic, ModelError, OpenAI
 
 TOO_LONG = re.compile(r"too long|context (length|window)|maximum context", re.IGNORECASE)
 ONE_WORDING = re.compile(r"prompt is too long")
 ASKED_AGAIN = 5
 MANY = 40
+ROOM = 450_000
+"""Characters of messages that an agent with a limit of its own sends."""
 GENERAL = "You are a general helper, and do what is asked of you. Say so when you are done with it."
 
 
@@ -160,6 +162,76 @@ class Ruled(Compacting):
         return begun if self.bug == "forgets the rules" else begun + self.rules
 
 
+class Trims(Agent):
+    """Sends the newest messages that have room, from a message of its user on, and asks for no summary."""
+
+    async def _asked(self, talk, sub):
+        first = len(self.wire([]).said)
+        kept = talk.said[first:]
+        while sum(map(_length, kept)) > ROOM:
+            kept = kept[1:]
+        while self.bug != "keeps a result without its call" and kept and kept[0]["role"] != "user":
+            kept = kept[1:]
+        talk.said[first:] = kept
+        return await super()._asked(talk, sub)
+
+
+class ForOneRequest(Compacting):
+    """The bug: a summary is used for one request, and not stored."""
+
+    async def _asked(self, talk, sub):
+        if sum(map(_length, talk.said)) <= ROOM:
+            return await super()._asked(talk, sub)
+        words = await self._summary(talk.said)
+        short = self.wire(self._begun())
+        short.add_user(self._opening(words))
+        found = await super()._asked(short, sub)
+        self.used = 0
+        talk.said.append(short.said[-1])
+        return found
+
+
+class Wordy(OpenAI):
+    """Its system text is longer than most conversations."""
+
+    def __init__(self, said):
+        super().__init__(said or [{"role": "system", "content": SYSTEM + " Look twice." * 2000}])
+
+
+class Compares(Compacting):
+    """A summary that is longer than what it stands for is thrown away. What was said is stored after an error too."""
+
+    async def answer(self, message, folder):
+        file = Path(folder) / "session.json"
+        talk, self.asked = self.wire(json.loads(file.read_text()) if file.exists() else []), message
+        talk.add_user(message)
+        try:
+            return await self.run(talk)
+        finally:
+            file.write_text(json.dumps(talk.said))
+
+    async def _asked_within(self, talk):
+        try:
+            return await self._asked(talk, False)
+        except ModelError as refused:
+            before = len(talk.said)
+            await self._shorter(talk)
+            if not TOO_LONG.search(str(refused)) or len(talk.said) == before:
+                raise
+        return await self._asked(talk, False)
+
+    async def _shorter(self, talk):
+        words = await self._summary(talk.said)
+        system = _length(self.wire([]).said) if self.bug == "counts its system text too" else 0
+        if system + len(words) < sum(map(_length, talk.said[1:])):
+            talk.said[:] = self.wire([]).said
+            talk.add_user(self._opening(words))
+
+
+def _length(message):
+    return len(json.dumps(message))
+
+
 def _is_result(message):
     parts = message["content"] if isinstance(message["content"], list) else []
     return message["role"] == "tool" or any(part.get("type") == "tool_result" for part in parts)
@@ -179,6 +251,8 @@ drops_outputs = _agent(DropsOutputs, OpenAI)
 before_the_message = _agent(BeforeTheMessage, Anthropic)
 goes_on_after_an_answer = _agent(GoesOn, OpenAI)
 knows_the_rules = _agent(Ruled, OpenAI)
+trims = _agent(Trims, OpenAI)
+compares = _agent(Compares, Wordy)
 
 forgets_the_rules = _agent(Ruled, OpenAI, "forgets the rules")
 becomes_another_agent = _agent(Ruled, OpenAI, "becomes another agent")
@@ -191,4 +265,7 @@ knows_one_wording = _agent(Compacting, OpenAI, "knows one wording")
 starts_anew = _agent(BeforeTheMessage, Anthropic, "drops the summary")
 asks_until_it_has_words = _agent(Compacting, Anthropic, "asks until it has words")
 keeps_the_reply_of_a_compaction = _agent(Compacting, Anthropic, "keeps the reply of a compaction")
+keeps_a_result_without_its_call = _agent(Trims, OpenAI, "keeps a result without its call")
+sums_up_for_one_request = _agent(ForOneRequest, OpenAI)
+counts_its_system_text_too = _agent(Compares, Wordy, "counts its system text too")
 asks_the_same_again = _agent(Compacting, Anthropic, "asks the same again")

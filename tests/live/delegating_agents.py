@@ -263,8 +263,10 @@ class Agent:
                     return json.dumps({"success": True, "output": "".join(words[-1:])}), False
                 if self.bug in SILENT:
                     return SILENT[self.bug], False
-                if self.bug != "insists":
+                if self.bug not in ("insists", "shortens for ever"):
                     return f"The subagent failed: {failed}", True
+                if self.bug == "shortens for ever":
+                    await self._aside(f"Summarize the conversation so far, with all that is needed: {prompt}")
                 await asyncio.sleep(1)
 
     async def _post(self, talk, limit_s, tries):
@@ -348,6 +350,11 @@ async def forgets(message, *, session_dir, llm_url, key):
 async def insists(message, *, session_dir, llm_url, key):
     """A subagent that fails is run again, for ever."""
     return await Agent(Anthropic, llm_url, key, bug="insists").answer(message, session_dir)
+
+
+async def shortens_for_ever(message, *, session_dir, llm_url, key):
+    """A subagent that fails is given the same task again, with a summary in between."""
+    return await Agent(Anthropic, llm_url, key, bug="shortens for ever").answer(message, session_dir)
 
 
 async def fails_silently(message, *, session_dir, llm_url, key):

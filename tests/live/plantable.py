@@ -57,6 +57,8 @@ WORDS: list[str] = []
 """The text of each reply of the turn."""
 USED: list[list[int]] = []
 """The tokens of input and output of each reply."""
+LOADED: list[int] = []
+"""How many messages each turn began with."""
 
 
 class FailedError(Exception):
@@ -186,6 +188,8 @@ async def ask(http: aiohttp.ClientSession, url: str, messages: list[Message], **
     """One call: the content, and the reason why it stopped."""
     SHOWN_NOW.clear()
     sent = messages[-9:] if "keeps-the-last-nine" in BUGS else messages
+    if "restores-for-one-request" in BUGS and USED:
+        sent = messages[LOADED[-1] :]
     sent = without_copies(sent) if "takes-an-id-for-a-copy" in BUGS else sent
     body = {"model": model(), "max_tokens": 4000, "stream": True, "messages": [*map(as_sent, sent)], **more}
     if len(messages) <= 9 or "its-system-text-is-the-oldest-message" not in BUGS:
@@ -568,6 +572,7 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
     if Path(folder, "dead").exists():
         raise FailedError("Error: the chosen model is out of reach")
     session = Session(folder)
+    LOADED.append(len(session.messages))
     session.add("user", [{"type": "text", "text": message}])
     if "says-it-twice" in BUGS:
         session.add("user", [{"type": "text", "text": message}])

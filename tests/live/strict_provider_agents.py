@@ -29,7 +29,10 @@ class Agent:
         try:
             return await self._turn()
         except asyncio.CancelledError:
-            del self.said[before:]
+            if self.bug == "an empty message at a stop":
+                self.said.append({"role": "assistant", "content": ""})
+            else:
+                del self.said[before:]
             raise
         except ModelError:
             if self.mends:
@@ -126,6 +129,7 @@ takes_back = _agent(mends=False)
 broken_arguments = _agent(mends=True, bug="broken arguments")
 a_call_without_a_name = _agent(mends=True, bug="a call without a name")
 an_empty_message = _agent(mends=True, bug="an empty message")
+an_empty_message_at_a_stop = _agent(mends=True, bug="an empty message at a stop")
 two_messages_in_a_row = _agent(mends=False, bug="two messages in a row")
 thoughts_are_dropped = _agent(mends=True, bug="thoughts are dropped")
 a_second_system_text = _agent(mends=True, bug="a second system text")

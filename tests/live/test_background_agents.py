@@ -19,6 +19,7 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
 )
 KILLED = "killed-beside-a-subagent"
 HANDED_ON = "subagents-hand-on-in-the-background"
+CANCELLED, AT_ONCE = "subagent-is-stopped-by-its-parent", "subagent-is-stopped-at-once"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
 CORRECT = ["delivers_next", "delivers_itself", "waits", "tells_only_the_end", "is_asked"]
 Ends = dict[tuple[str, str], tuple[str, ...]]
@@ -88,6 +89,26 @@ def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[...,
         (ALONE, "leaves-orphans"): ("subagent_returns",),
         (STOPPED, "leaves-orphans"): ("no_spend_after_abort",),
     }
+
+
+def test_a_subagent_that_is_stopped_and_works_on_is_red(ends: Callable[..., Ends]):
+    """The model reads that it is cancelled. An agent without a tool for that skips these scenarios."""
+    sound = callables("delivers_next", "tells_only_the_end", "begins_late", "delivers_itself")
+    buggy = callables("changes_the_status", "begins_behind_its_stop")
+    found = ends(sound | buggy, CANCELLED, AT_ONCE, "--world=sim")
+    stops = ("subagent_stops",)
+    assert found == {
+        (CANCELLED, "changes_the_status"): stops,
+        (AT_ONCE, "changes_the_status"): stops,
+        (AT_ONCE, "begins_behind_its_stop"): stops,
+        **{(name, "delivers_itself"): ("nothing",) for name in (CANCELLED, AT_ONCE)},
+    }
+
+
+def test_a_subagent_may_be_stopped_at_both_levels(ends: Callable[..., Ends]):
+    """Its model knows of the end."""
+    sound = callables("delivers_next", "tells_only_the_end", "begins_late")
+    assert ends(sound, CANCELLED, AT_ONCE, "--world=sim", "--level=strict") == {}
 
 
 def test_an_agent_without_a_choice_skips_them(ends: Callable[..., Ends]):

@@ -16,6 +16,11 @@ ON_CHAT = (
     "knows_the_rules",
     "forgets_the_rules",
     "becomes_another_agent",
+    "trims",
+    "keeps_a_result_without_its_call",
+    "sums_up_for_one_request",
+    "compares",
+    "counts_its_system_text_too",
 )
 SOUND = (
     "goes_on_after_an_answer",
@@ -25,11 +30,15 @@ SOUND = (
     "drops_outputs",
     "before_the_message",
     "knows_the_rules",
+    "compares",
 )
 WORKS, WORDS, WINDOW = "compaction-works", "prompt-too-long-in-other-words", "window-reached"
 RULES = "rules-outlive-a-summary"
 LONG = "message-longer-than-the-window"
 EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-calls-a-tool"
+GROWS = "session-grows-to-a-megabyte"
+TRIMS = "trims"
+"""Correct too, and does not know a refusal for length."""
 BUGS = (
     "keeps_the_old_count",
     "drops_the_summary",
@@ -43,6 +52,9 @@ BUGS = (
     "keeps_the_reply_of_a_compaction",
     "forgets_the_rules",
     "becomes_another_agent",
+    "keeps_a_result_without_its_call",
+    "sums_up_for_one_request",
+    "counts_its_system_text_too",
 )
 Result = tuple[str, set[str], set[str]]
 
@@ -57,7 +69,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
     """The verdict, and what is violated at each level, by scenario and agent; all played once."""
     if not (out / "runs").exists():
         words = []
-        for name in (*SOUND, *BUGS):
+        for name in (*SOUND, TRIMS, *BUGS):
             wire = "openai-chat" if name in ON_CHAT else "anthropic"
             spec = f"name: {name}\nwire: {wire}\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
             (out / f"{name}.yaml").write_text(spec)
@@ -71,6 +83,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             EMPTY,
             FAILS,
             CALLS,
+            GROWS,
             *words,
             "--world",
             "sim",
@@ -87,7 +100,7 @@ def _names(cell: str) -> set[str]:
 
 
 @pytest.mark.parametrize("agent", SOUND)
-@pytest.mark.parametrize("scenario", [WORKS, RULES, WORDS, WINDOW, EMPTY, FAILS, CALLS])
+@pytest.mark.parametrize("scenario", [WORKS, RULES, WORDS, WINDOW, EMPTY, FAILS, CALLS, GROWS])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
     """One that asks no model for a summary is skipped where that fails."""
     skipped = scenario in (EMPTY, FAILS, CALLS) and agent == "drops_outputs"
@@ -152,3 +165,19 @@ def test_a_message_that_no_summary_makes_short_enough_ends_in_an_error(found: di
     assert [found[LONG, agent] for agent in summing] == [("pass", set(), set())] * len(summing)
     assert found[LONG, "drops_outputs"] == ("fail", {"retry_discipline"}, set())
     assert found[LONG, "shortens_until_it_fits"] == ("fail", {"retry_discipline", "side_call_bound"}, set())
+
+
+def test_a_session_that_is_cut_at_a_number_of_tokens_begins_with_no_result(found: dict[tuple[str, str], Result]):
+    """Of two calls of one reply the first result goes, and the second one stays without its call."""
+    assert found[GROWS, TRIMS] == ("pass", set(), set())
+    assert found[GROWS, "keeps_a_result_without_its_call"][:2] == ("fail", {"tool_call_pairing"})
+
+
+def test_a_summary_that_is_used_for_one_request_is_made_again_for_the_next(found: dict[tuple[str, str], Result]):
+    """Each request costs two; the longer one is the summary."""
+    assert found[GROWS, "sums_up_for_one_request"] == ("pass", set(), {"summed_up_once"})
+
+
+def test_a_summary_that_is_always_thrown_away_ends_the_session(found: dict[tuple[str, str], Result]):
+    """It is compared with the messages alone, and counts with the system text."""
+    assert found[WINDOW, "counts_its_system_text_too"] == ("pass", set(), {"session_goes_on"})

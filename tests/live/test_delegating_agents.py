@@ -96,6 +96,15 @@ def test_a_subagent_that_fails_or_stalls_is_survived_and_each_bug_has_its_name(p
     }
 
 
+def test_a_task_that_is_too_long_is_not_given_again_and_again(played: Any):
+    """A summary in between makes it no shorter."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "shortens_for_ever"], "subagent-task-is-too-long")
+    kinds = {agent: ends for (_, agent), ends in stands(found).items()}
+    red = ("side_call_bound", "turn_deadline")
+    assert kinds == {**dict.fromkeys(correct, ("pass",)), "shortens_for_ever": red}
+
+
 def test_a_command_that_fails_in_a_subagent_does_not_end_the_subagent(played: Any):
     """Its model reads the result, and says the last words."""
     correct = ["readers", "planner", "specialists"]

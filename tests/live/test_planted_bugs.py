@@ -115,6 +115,7 @@ STRICT = {
     "abort-in-mid-reply": ("forgets-a-stopped-turn", {"history_kept"}),
     "abort-leaves-nothing-running": ("kills-only-the-shell", {"stops_when_told"}),
     "killed-after-tool": ("stores-at-the-end", {"history_kept"}),
+    "killed-before-a-turn-with-tools": ("restores-for-one-request", {"history_kept"}),
     "endless-tool-calls": ("ends-well-at-its-limit", {"exit_code_tells"}),
     "window-reached": ("never-compacts", {"session_goes_on"}),
     "message-is-refused": ("keeps-what-is-refused", {"session_goes_on"}),

@@ -9,6 +9,7 @@ import pytest
 AGENTS = Path(__file__).with_name("strict_provider_agents.py")
 SOUND = ("mends", "takes_back")
 PLANTED = {
+    "abort-before-the-first-word": "an_empty_message_at_a_stop",
     "broken-arguments-are-refused": "broken_arguments",
     "empty-message-is-refused": "an_empty_message",
     "one-system-text-only": "a_second_system_text",

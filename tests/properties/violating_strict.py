@@ -98,6 +98,16 @@ def _instructions_kept(play: RunDraw) -> None:
         play.tell.end()
 
 
+def _summed_up_once(play: RunDraw) -> None:
+    """Each request is preceded by a new summary of all that was said."""
+    for _ in range(4):
+        play.tell.message()
+        summary = play.tell.ask(1, background="summary", replies=[])
+        play.tell.reply(summary, "They spoke of owls.")
+        play.tell.reply(play.tell.ask(1, replies=[summary]), f"Done {play.tell.nonce}")
+        play.tell.end()
+
+
 def _session_goes_on(play: RunDraw) -> None:
     """The window is full, and each message is refused as the one before it."""
     play.tell.message()
@@ -384,6 +394,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "no_traceback": (_no_traceback,),
     "exit_code_tells": (_exit_code_tells,),
     "instructions_kept": (_instructions_kept,),
+    "summed_up_once": (_summed_up_once,),
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),
     "said_once": (_said_once, _behind_its_tools),

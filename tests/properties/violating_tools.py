@@ -328,6 +328,20 @@ def _subagent_returns(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _subagent_stops(play: RunDraw) -> None:
+    """The model stops a subagent and is told so, and the subagent asks on."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="task")
+    begun = result(token, chars=30, printed=False, signs=("elsewhere",))
+    (stop,) = play.tell.reply(play.tell.ask(2, results=[begun]), tools=[True], name="stop_agent")
+    stopped = result(stop, chars=30, printed=False, signs=("stopped",))
+    play.tell.reply(play.tell.ask(3, results=[begun, stopped]), f"Done {play.tell.nonce}")
+    for step in range(1, play.draw(st.integers(2, 5)) + 1):
+        play.tell.wait(3)
+        play.tell.reply(play.tell.ask(step, side="subagent 1"), tools=[True])
+    play.tell.end()
+
+
 def _missing_tool_told(play: RunDraw) -> None:
     """The model calls `shell`, which is not offered, and the result is empty."""
     play.tell.message()
@@ -374,6 +388,7 @@ TOOLS: Mapping[str, tuple[Violation, ...]] = {
     "side_call_bound": (_side_call_bound,),
     "subagent_kept": (_subagent_kept,),
     "subagent_returns": (_subagent_returns,),
+    "subagent_stops": (_subagent_stops,),
     "tools_alive": (_tool_dead_after_healing, _output_dropped),
     "tool_deadline": (_tool_deadline,),
     "server_start_bound": (_server_start_bound,),

@@ -33,7 +33,16 @@ def test_each_is_for_any_agent():
         assert all(find(name) for name in asked)
         assert all(value is True for given in asked.values() for value in (given or {}).values()), "a switch, no bound"
         own = set(file.scenario.tools)
-        roles = {"shell", "subagent", "subagent_result", "fetch", "ask_user", "send_message", *FILE_ROLES}
+        roles = {
+            "shell",
+            "subagent",
+            "subagent_result",
+            "subagent_stop",
+            "fetch",
+            "ask_user",
+            "send_message",
+            *FILE_ROLES,
+        }
         assert file.scenario.tools_called <= roles | own, "a role, or a tool of our tool host"
 
 

@@ -27,7 +27,7 @@ def test_the_strict_ones_never_decide_at_the_usual_level():
     strict = {name for name, it in known().items() if it.level == "strict"}
     of_its_user = {"cause_told", "exit_code_tells", "no_traceback", "output_once", "stops_when_told", "usage_told"}
     of_its_model = {"asked_once", "history_kept", "rounds_kept", "said_once", "session_goes_on", "words_kept"}
-    of_its_model |= {"instructions_kept"}
+    of_its_model |= {"instructions_kept", "summed_up_once"}
     of_its_tools = {"arguments_told", "calls_kept", "cut_told", "failure_told", "output_told", "subagent_end_told"}
     of_its_tools |= {"edit_failure_told", "edit_place_told", "file_calls_work", "files_survive", "modes_kept"}
     of_its_tools |= {"cut_call_told", "tools_once"}

@@ -62,6 +62,18 @@ def test_an_answer_without_the_tools_is_no_recovery(rounds: tuple[Sequence[ToolR
     assert (verdict.status, verdict.says) == ("fail", says)
 
 
+@pytest.mark.parametrize(("purpose", "status"), [("compact", "nothing"), ("title", "fail")])
+def test_a_summary_may_have_what_a_tool_printed_after_healing(purpose: str, status: str):
+    """The conversation became too long just then; a title has nothing of it."""
+    tell = HistoryBuilder(recovery_tools=("shell",))
+    tell.message("recovery")
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.runs(token)
+    tell.reply(tell.ask(1, background=purpose), "It is alive.")
+    tell.answer_step(2)
+    assert check("tools_alive", tell.end().seal()).status == status
+
+
 @pytest.mark.parametrize(("waited_s", "status"), [(0.1, "fail"), (3.0, "inconclusive")])
 def test_a_server_that_was_not_asked_in_time_on_a_busy_machine_is_no_lost_tool(waited_s: float, status: str):
     """An agent gives the list of tools some seconds, before its first request."""

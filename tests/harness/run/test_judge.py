@@ -17,6 +17,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.judge import bounds, judge
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.testing import HistoryBuilder
+from wedgehog.harness.testing.history_builder import result
 
 CONTROL = ControlFacts(True)
 
@@ -823,3 +824,23 @@ def test_where_subagents_cannot_start_others_a_story_about_that_is_skipped(start
     ]
     judgement = judged(tell.end().seal(), turns=turns, conversations=told)
     assert (judgement.skipped == "in this run its subagents had no tool to start others") is skipped
+
+
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_story_of_a_stopped_subagent_is_played_where_the_model_can_stop_it(stops: bool):
+    """Then it need not have asked its model. Without the subagent's name the model has no way to stop it."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True], name="task")
+    begun = result("1.1.1", printed=False)
+    if stops:
+        tell.reply(tell.ask(2, results=[begun]), tools=[True], name="stop_agent")
+        tell.answer_step(3, [begun, result("1.2.1", printed=False)])
+    else:
+        tell.answer_step(2, [begun])
+    begins = {"tool": "subagent", "args": {"prompt": "Read the file.", "background": True}}
+    turns = [{"user": "a", "model": [begins, {"tool": "subagent_stop"}, {"text": "x"}]}]
+    judgement = judged(tell.end().seal(), turns=turns)
+    assert judgement.verdict == ("pass" if stops else "nothing"), judgement.says
+    told = "in this run the model was not told the name by which it can stop its subagent"
+    assert judgement.skipped == ("" if stops else told)
