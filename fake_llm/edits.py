@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Refusal
-from wedgehog.fake_llm.frame import Frame, encode
-from wedgehog.fake_llm.other_form import in_other_form
-from wedgehog.fake_llm.reply import (
+from wedgehog.fake_llm.edit_kinds import (
     MIDDLE,
     ClosedSocket,
     Duplicated,
@@ -25,6 +23,8 @@ from wedgehog.fake_llm.reply import (
     PingsOnly,
     Reordered,
 )
+from wedgehog.fake_llm.frame import Frame, encode
+from wedgehog.fake_llm.other_form import in_other_form
 from wedgehog.fake_llm.websocket import NORMAL
 
 _NAMES: Final = {

@@ -40,6 +40,7 @@ VALUES = {
     f"fake_llm.{name}"
     for name in (
         "conversation",
+        "edit_kinds",
         "reply",
         "observer",
         "usage",

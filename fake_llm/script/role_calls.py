@@ -19,7 +19,7 @@ from wedgehog.fake_llm.script.roles import (
     find_subagent,
 )
 from wedgehog.fake_llm.script.structured import value_with
-from wedgehog.fake_llm.script.subagent_results import OF_SUBAGENTS, asks_for_result
+from wedgehog.fake_llm.script.subagent_results import OF_SUBAGENTS, call_for_begun
 
 Called = tuple[str, dict[str, Any]]
 """A tool's name, and its arguments."""
@@ -74,7 +74,7 @@ def _subagent(args: Mapping[str, Any], tools: Sequence[ToolSpec], conversation: 
 
 
 def _of_begun(role: str, tools: Sequence[ToolSpec], conversation: Conversation) -> Called:
-    asked = asks_for_result(conversation, tools, role)
+    asked = call_for_begun(conversation, tools, role)
     if asked is None:
         raise UnscriptedError(f"the script asks for the {role} of a subagent, and there is no way to do that")
     return asked

@@ -28,7 +28,7 @@ OF_SUBAGENTS: Mapping[str, Callable[[str], bool]] = {SUBAGENT_RESULT: names_wait
 """Which tools, by name, have a role for a subagent that was begun before."""
 
 
-def asks_for_result(
+def call_for_begun(
     conversation: Conversation, tools: Sequence[ToolSpec], role: str = SUBAGENT_RESULT
 ) -> tuple[str, dict[str, Any]] | None:
     """The tool that waits for a subagent or reads its result, and its arguments for the one that was begun last.

@@ -23,7 +23,7 @@ from wedgehog.fake_llm.script.roles import (
 )
 from wedgehog.fake_llm.script.schema_values import fill
 from wedgehog.fake_llm.script.structured import structured
-from wedgehog.fake_llm.script.subagent_results import OF_SUBAGENTS, asks_for_result
+from wedgehog.fake_llm.script.subagent_results import OF_SUBAGENTS, call_for_begun
 
 Beacon = Callable[[str, str], str]
 """(command, token) -> a command that also records the token."""
@@ -223,7 +223,7 @@ def offers(tools: Sequence[ToolSpec], reply: Reply, conversation: Conversation) 
 
     def found(call: ToolCall) -> object:
         if call.name in OF_SUBAGENTS:
-            return asks_for_result(conversation, tools, call.name)
+            return call_for_begun(conversation, tools, call.name)
         if call.name == SUBAGENT_TOOL:
             return find_subagent(tools) or find_named(tools, call.name)
         if action := file_action(call.name, call.args):

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from wedgehog.fake_llm.edit_kinds import MIDDLE
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
-from wedgehog.fake_llm.reply import MIDDLE
 from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.side_conversations import SIDE, SUBAGENT

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from wedgehog.fake_llm.edit_kinds import PingsOnly
 from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, WriteEnded, WriteStarted
-from wedgehog.fake_llm.reply import PingsOnly, Reply, Text
+from wedgehog.fake_llm.reply import Reply, Text
 
 
 async def test_a_client_that_hangs_up_while_held_ends_the_reply(

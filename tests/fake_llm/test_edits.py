@@ -9,23 +9,19 @@ from typing import Any
 import pytest
 
 from tests.fake_llm.conftest import OpenAI, told_error
-from wedgehog.fake_llm.observer import RefusalSent, WriteEnded, WriteStarted
-from wedgehog.fake_llm.reply import (
-    BALANCE,
+from wedgehog.fake_llm.edit_kinds import (
     MIDDLE,
     Duplicated,
     EarlyEnd,
     ErrorEvent,
-    Failure,
     Malformed,
     NoUsage,
     OtherForm,
     PingsOnly,
     Reordered,
-    Reply,
-    Text,
-    ToolCall,
 )
+from wedgehog.fake_llm.observer import RefusalSent, WriteEnded, WriteStarted
+from wedgehog.fake_llm.reply import BALANCE, Failure, Reply, Text, ToolCall
 
 _SILENCE = b'"created_at":"2026-01-02T03:04:05Z","message":{"role":"assistant","content":""},"done":false'
 PINGS = {

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.fake_llm.conftest import OpenAI, Responses
+from wedgehog.fake_llm.edit_kinds import Edit, ErrorEvent, Misnumbered, OtherForm
 from wedgehog.fake_llm.observer import WriteStarted
-from wedgehog.fake_llm.reply import Edit, ErrorEvent, Misnumbered, OtherForm, Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 
 BUILD, TEST = ToolCall("shell", {"command": "echo built"}), ToolCall("shell", {"command": "echo tested, all of it"})
 BOTH = Reply((Text("I do both."), BUILD, TEST))

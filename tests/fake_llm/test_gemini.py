@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.fake_llm.conftest import Gemini
+from wedgehog.fake_llm.edit_kinds import EarlyEnd, ErrorEvent, PingsOnly
 from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded
-from wedgehog.fake_llm.reply import EarlyEnd, ErrorEvent, Failure, PingsOnly, Reply, Text, Thinking, ToolCall, Usage
+from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, Usage
 
 MODELS = "/v1beta/models"
 RICH = Reply(

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from wedgehog.fake_llm.edit_kinds import EarlyEnd, ErrorEvent, PingsOnly
 from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded, WriteStarted
-from wedgehog.fake_llm.reply import EarlyEnd, ErrorEvent, Failure, PingsOnly, Reply, Text, Thinking, ToolCall, Usage
+from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, Usage
 
 RICH = Reply(
     (Thinking("Hm hm."), Text("Let me look."), ToolCall("shell", {"command": "ls"}, id="1x2x1"), ToolCall("shell"))

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from wedgehog.fake_llm.edit_kinds import ErrorEvent
 from wedgehog.fake_llm.observer import RefusalSent, RequestSeen
-from wedgehog.fake_llm.reply import ErrorEvent, Reply, Text, Thinking, ToolCall, Usage
+from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall, Usage
 
 RICH = Reply((Thinking("Hm hm."), Text("Let me look."), ToolCall("shell", {"command": "ls"}, id="1x2x1")))
 USER = {"role": "user", "content": "go"}

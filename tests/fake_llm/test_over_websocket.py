@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from wedgehog.fake_llm.edit_kinds import ClosedSocket, EarlyEnd, PingsOnly
 from wedgehog.fake_llm.http_request import Head
 from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded, WriteStarted
-from wedgehog.fake_llm.reply import ClosedSocket, EarlyEnd, Failure, PingsOnly, Reply, Text, ToolCall
+from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.fake_llm.websocket import FrameReader, text
 

@@ -11,8 +11,9 @@ import pytest
 
 from tests.fake_llm.conftest import Says
 from tests.fake_llm.realtime_client import adds, answered, heard, says
+from wedgehog.fake_llm.edit_kinds import ClosedSocket, EarlyEnd, ErrorEvent
 from wedgehog.fake_llm.observer import RefusalSent, RequestSeen, WriteEnded, WriteStarted
-from wedgehog.fake_llm.reply import ClosedSocket, EarlyEnd, ErrorEvent, Failure, Reply, Text, Thinking, ToolCall
+from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall
 from wedgehog.fake_llm.server import FakeLLM
 
 websockets = pytest.importorskip("websockets", reason="the OpenAI package needs websockets for this")

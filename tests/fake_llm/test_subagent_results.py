@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
-from wedgehog.fake_llm.script.subagent_results import asks_for_result
+from wedgehog.fake_llm.script.subagent_results import call_for_begun
 
 TEXT = {"type": "string"}
 TARGETS = {"targets": {"type": "array", "items": TEXT}, "timeout_ms": {"type": "number"}}
@@ -33,7 +33,7 @@ def waits(name: str = "wait_agent", required: tuple[str, ...] = ("targets",), **
     ],
 )
 def test_the_name_in_the_result_of_the_call_is_the_argument(result: str, tools: Any, asked: object):
-    found = asks_for_result(talk(result), tools)
+    found = call_for_begun(talk(result), tools)
     assert found is not None and asked in (found, found[1])
 
 
@@ -41,8 +41,8 @@ def test_the_name_in_the_result_of_the_call_is_the_argument(result: str, tools: 
 def test_a_subagent_is_stopped_by_the_same_name(name: str):
     """A tool that only waits, or ends a shell, does not do that."""
     tools = (*waits(**TARGETS), *waits("KillShell", **TARGETS), *waits(name, ("agent_id",), agent_id=TEXT))
-    assert asks_for_result(talk(CODEX), tools, "subagent_stop") == (name, {"agent_id": "01a2-7fb1"})
-    assert asks_for_result(talk(CODEX), tools[:2], "subagent_stop") is None
+    assert call_for_begun(talk(CODEX), tools, "subagent_stop") == (name, {"agent_id": "01a2-7fb1"})
+    assert call_for_begun(talk(CODEX), tools[:2], "subagent_stop") is None
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_a_subagent_is_stopped_by_the_same_name(name: str):
     ],
 )
 def test_nothing_is_asked_without_a_name_or_a_tool_for_it(conversation: Conversation, tools: Any):
-    assert asks_for_result(conversation, tools) is None
+    assert call_for_begun(conversation, tools) is None

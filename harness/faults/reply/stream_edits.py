@@ -6,8 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from wedgehog.fake_llm import reply as edits
-from wedgehog.fake_llm.reply import Answer, Edit, Failure, Reply
+from wedgehog.fake_llm import edit_kinds as edits
+from wedgehog.fake_llm.edit_kinds import Edit
+from wedgehog.fake_llm.reply import Answer, Failure, Reply
 from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.parameters import Positive
 from wedgehog.harness.faults.reply_fault import NOTHING_SAID, Context, ReplyFault

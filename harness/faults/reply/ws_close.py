@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from wedgehog.fake_llm.reply import ClosedSocket
+from wedgehog.fake_llm.edit_kinds import ClosedSocket
 from wedgehog.harness.faults.base import fault
 from wedgehog.harness.faults.reply.stream_edits import StreamEdit
 

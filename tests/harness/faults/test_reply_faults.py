@@ -7,23 +7,18 @@ from datetime import UTC, datetime
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.reply import (
-    BALANCE,
+from wedgehog.fake_llm.edit_kinds import (
     Duplicated,
     EarlyEnd,
     ErrorEvent,
-    Failure,
     Malformed,
     Misnumbered,
     NoUsage,
     OtherForm,
     PingsOnly,
     Reordered,
-    Reply,
-    Text,
-    ToolCall,
-    Usage,
 )
+from wedgehog.fake_llm.reply import BALANCE, Failure, Reply, Text, ToolCall, Usage
 from wedgehog.harness.faults.base import parse_fault
 from wedgehog.harness.faults.reply_fault import Context
 

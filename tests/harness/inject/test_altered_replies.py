@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from wedgehog.fake_llm.reply import MIDDLE as HALF
+from wedgehog.fake_llm.edit_kinds import MIDDLE as HALF
 from wedgehog.fake_llm.reply import Failure, Reply, Text, ToolCall
 from wedgehog.fake_llm.script.side_conversations import SideConversation
 
