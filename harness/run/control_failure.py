@@ -3,7 +3,7 @@
 import contextlib
 import signal
 
-from wedgehog.harness.agents.callable_host import STACK_BELOW
+from wedgehog.harness.agents.callables.callable_host import STACK_BELOW
 from wedgehog.harness.record.chat_refusals import refused_last
 from wedgehog.harness.record.error_words import TRACE, exception_in
 from wedgehog.harness.record.events.call import CallUnscripted

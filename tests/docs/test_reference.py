@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from wedgehog.fake_llm.script.conversations import ConversationBounds, ConversationConfig
-from wedgehog.fake_llm.script.when import ConversationWhen, ReplyLine, When
+from wedgehog.fake_llm.script.script_file import ConversationWhen, ReplyLine, When
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall, Limits, Timeout
 from wedgehog.harness.commands.reference import blocks, rendered, schema, table

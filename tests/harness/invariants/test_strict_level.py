@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.callable_host import STACK_BELOW
+from wedgehog.harness.agents.callables.callable_host import STACK_BELOW
 from wedgehog.harness.invariants import check, known
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.events.service import BeaconSeen

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.script.main_call import MainShape
-from wedgehog.harness.agents.callable_host import STACK_BELOW
+from wedgehog.harness.agents.callables.callable_host import STACK_BELOW
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CallUnscripted
 from wedgehog.harness.record.events.run import AskerSeen, HostRefused, Trouble
