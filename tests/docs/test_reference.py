@@ -56,6 +56,14 @@ def test_every_fault_and_invariant_is_in_the_tables():
     assert [row for row in rows if row not in text] == []
 
 
+def test_the_levels_name_what_counts_at_strict_only(docs: Path):
+    """`turn_answered` stands there too: it is stock where a scenario names it."""
+    _, _, levels = (docs / "verdicts.md").read_text(encoding="utf-8").partition("\n## Levels\n")
+    cells = re.findall(r"\| ((?:`\w+`(?:, )?)+) \|$", levels.partition("\n## ")[0], re.M)
+    named = {name for cell in cells for name in re.findall(r"\w+", cell)}
+    assert named - {"turn_answered"} == {name for name, it in known().items() if it.level == "strict"}
+
+
 def test_a_cell_cannot_break_its_table():
     """A bar in a cell is written as text."""
     assert table(("a",), [("x|y",)]).splitlines()[-1] == "| x\\|y |"
