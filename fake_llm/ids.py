@@ -4,14 +4,11 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 MadeUp: TypeAlias = tuple[tuple[object, ...], int, bool, str]
 """(parts, length, small letters?, the id) of a generated id."""
 
-SHORTEST_SECRET: Final = 16
-"""A shorter key may be a word of the conversation, such as `test`."""
 _ALPHABET: Final = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _LETTERS: Final = bytes(_ALPHABET[byte % len(_ALPHABET)] for byte in range(256))
 _SMALL: Final = _LETTERS.lower()
@@ -64,14 +61,3 @@ def recorded_ids() -> Iterator[list[MadeUp]]:
         yield recorded
     finally:
         _RECORDED.reset(token)
-
-
-@lru_cache(maxsize=64)
-def fingerprint(key: str) -> str:
-    """Return the first 8 hex digits of an API key's SHA-256, "" without a key."""
-    return hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:8] if key else ""
-
-
-def without_key(body: bytes, key: str) -> bytes:
-    """Return a request's body with `***` in the place of its API key, which an agent may quote."""
-    return body.replace(key.encode(errors="surrogateescape"), b"***") if len(key) >= SHORTEST_SECRET else body

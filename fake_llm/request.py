@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import field
 from typing import Any, Final
 
+from wedgehog.fake_llm.api_key import fingerprint
 from wedgehog.fake_llm.conversation import Message, ToolCallSeen, ToolSpec
-from wedgehog.fake_llm.ids import fingerprint
 from wedgehog.fake_llm.value import value
 
 _DECODER: Final = json.JSONDecoder()

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from wedgehog.fake_llm import over_websocket, websocket
+from wedgehog.fake_llm.api_key import fingerprint, without_key
 from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.connection import ROOM, Connection, Listener
 from wedgehog.fake_llm.delivery import Delivery
@@ -24,7 +25,6 @@ from wedgehog.fake_llm.dialects.openai_chat.wire import OPENAI_CHAT
 from wedgehog.fake_llm.dialects.openai_realtime.wire import OPENAI_REALTIME
 from wedgehog.fake_llm.dialects.openai_responses.wire import OPENAI_RESPONSES
 from wedgehog.fake_llm.http_request import Incoming
-from wedgehog.fake_llm.ids import fingerprint, without_key
 from wedgehog.fake_llm.observer import (
     Conn,
     ConnectionClosed,
@@ -40,7 +40,7 @@ from wedgehog.fake_llm.render_cache import RenderCache
 from wedgehog.fake_llm.reply import Script
 from wedgehog.fake_llm.request import Memories, Request, json_object
 from wedgehog.fake_llm.respond import RequestOutcome, Responder
-from wedgehog.fake_llm.tokens import TokenEndpoint
+from wedgehog.fake_llm.token_endpoint import TokenEndpoint
 from wedgehog.fake_llm.wire_reply import WireReply
 
 _TOO_LARGE: Final = 413

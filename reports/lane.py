@@ -1,4 +1,4 @@
-"""The lines of a timeline: spans and moments, in as many rows as they need. `lanes` makes them of a history."""
+"""The lanes of a timeline: spans and moments, in as many rows as they need. `lanes` makes them of a history."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ class LaneItem:
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """One line of the timeline."""
+    """One lane of the timeline."""
 
     name: str
     items: tuple[LaneItem, ...]

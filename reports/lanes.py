@@ -23,8 +23,8 @@ from wedgehog.harness.record.left_working import calls_after_it_left
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.reports.calls import ending, fault_words, place
+from wedgehog.reports.event_lines import files_in_words
 from wedgehog.reports.lane import MOST_ROWS, Lane, LaneItem, moment, packed
-from wedgehog.reports.timeline import files_in_words
 from wedgehog.reports.tool_runs import tool_runs
 from wedgehog.reports.words import many, one_line, seconds
 

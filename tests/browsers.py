@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.async_api import async_playwright
 
-from wedgehog.harness.agents.browser import find_browser
+from wedgehog.harness.agents.pages.browser import find_browser
 
 
 def has_browser() -> bool:

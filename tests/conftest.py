@@ -52,7 +52,11 @@ TOOLS = (
     *("wedgehog.harness.services.mcp.refused_calls", "wedgehog.harness.services.mcp.response_faults", "aiohttp"),
 )
 """What tool servers, their clients and agents of tests import."""
-SIMULATED = ("wedgehog.harness.run.plugins", "wedgehog.harness.run.runner", "wedgehog.harness.agents.sim_callable")
+SIMULATED = (
+    "wedgehog.harness.run.plugins",
+    "wedgehog.harness.run.runner",
+    "wedgehog.harness.agents.callables.sim_callable",
+)
 """What the process of the simulated runs imports."""
 SHARED = pytest.StashKey[contextlib.ExitStack]()
 PYTHONS = pytest.StashKey[dict[str, str]]()
@@ -196,7 +200,7 @@ def _savings() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("wedgehog.reports.page.latency_section.DRAWS", False)
-        patch.setattr("wedgehog.harness.run.connection_watch.LOOK_EVERY_S", 0.6)
+        patch.setattr("wedgehog.harness.run.watching.connection_watch.LOOK_EVERY_S", 0.6)
         yield
 
 

@@ -24,7 +24,7 @@ import genai_prices.data
 import genai_prices.decompose  # noqa: F401
 import rich._emoji_codes  # noqa: F401
 
-import wedgehog.harness.agents.process
+import wedgehog.harness.agents.command
 import wedgehog.harness.campaign.campaign
 import wedgehog.harness.network.toxiproxy.link
 import wedgehog.harness.network.toxiproxy.server
@@ -35,7 +35,8 @@ import wedgehog.reports.page.html
 import wedgehog.reports.terminal  # noqa: F401
 from wedgehog.harness.agents import surroundings
 from wedgehog.harness.commands import cli
-from wedgehog.harness.run import connection_watch, sim_player
+from wedgehog.harness.run.simulated import sim_player
+from wedgehog.harness.run.watching import connection_watch
 from wedgehog.harness.services.mcp import host
 from wedgehog.reports.page import latency_section
 

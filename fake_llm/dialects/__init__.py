@@ -1,1 +1,1 @@
-"""Wire formats: one file per provider, the same verbs in each."""
+"""Wire formats, a folder for each provider: `wire.py` writes its replies, `validate.py` reads and refuses requests."""

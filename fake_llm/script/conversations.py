@@ -11,7 +11,7 @@ from pydantic import Field
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.items import ConfigModel, ReplyConfig
-from wedgehog.fake_llm.script.when import ConversationName, ConversationWhen, NamedConversation
+from wedgehog.fake_llm.script.script_file import ConversationName, ConversationWhen, NamedConversation
 
 
 class ConversationBounds(ConfigModel):

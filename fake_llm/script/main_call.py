@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Self
 
 from wedgehog.fake_llm.conversation import Conversation
-from wedgehog.fake_llm.script.openings import fingerprint, schema_mark
+from wedgehog.fake_llm.script.openings import schema_mark, system_mark
 from wedgehog.fake_llm.script.roles import same_name
 from wedgehog.fake_llm.value import value
 
@@ -38,7 +38,7 @@ class MainShape:
         """The shape of one request."""
         return cls(
             frozenset([tool.name for tool in conversation.tools]),
-            fingerprint(conversation),
+            system_mark(conversation),
             conversation.schema is not None,
             schema=schema_mark(conversation),
         )

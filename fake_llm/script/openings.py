@@ -17,7 +17,7 @@ from wedgehog.fake_llm.value import value
 _SYSTEM_CHARS, _FRAME_CHARS = 100, 80
 
 
-def fingerprint(conversation: Conversation) -> str:
+def system_mark(conversation: Conversation) -> str:
     """What the beginnings of two system texts share: all but dates, times and ids."""
     return _of_opening(conversation.system[:200])
 
@@ -77,7 +77,7 @@ def frames(conversation: Conversation, asked: QuotedMessage) -> tuple[str, str]:
     if not found or not asked.marker:
         return "", ""
     rest = after.partition(asked.words.lower())[2] if asked.words else after
-    start = _digest(fingerprint(conversation), lasting(before[-_FRAME_CHARS:]))
+    start = _digest(system_mark(conversation), lasting(before[-_FRAME_CHARS:]))
     return start, _digest(start, lasting(rest[-_FRAME_CHARS:]))
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 from wedgehog.fake_llm.conversation import Conversation, Message
 from wedgehog.fake_llm.script.call_tokens import CallTokens
 from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
-from wedgehog.fake_llm.script.openings import QuotedMessage, fingerprint, lasting, replies_in
+from wedgehog.fake_llm.script.openings import QuotedMessage, lasting, replies_in, system_mark
 from wedgehog.fake_llm.script.results_in_text import ResultsInText
 from wedgehog.fake_llm.script.side_conversations import SideConversation, SideConversations, Traces
 
@@ -270,7 +270,7 @@ class Positions:
 
     def _last_words(self, conversation: Conversation, own: tuple[Message, ...]) -> bool:
         """Whether an agent at its limit asks without tools: the system text and the turn's results are still there."""
-        system = fingerprint(conversation)
+        system = system_mark(conversation)
         if conversation.tools or conversation.schema is not None or self.shape is None or self.shape.system != system:
             return False
         texts = Conversation("", "", False, own)
@@ -285,7 +285,7 @@ class Positions:
         """
         if not self.never_aside or traces.asked is None or (traces.turn, 1) not in self._attempts:
             return False
-        same = self.shape is not None and bool(self.shape.system) and self.shape.system == fingerprint(conversation)
+        same = self.shape is not None and bool(self.shape.system) and self.shape.system == system_mark(conversation)
         aside = conversation.tools or conversation.schema is not None or asks_aside(own[-1].text if own else "")
         return same and not aside
 

@@ -17,7 +17,7 @@ from typing import Final
 from wedgehog.fake_llm.conversation import Conversation, Message
 from wedgehog.fake_llm.script.call_tokens import notes_in, prompt_mark
 from wedgehog.fake_llm.script.forks import Forks
-from wedgehog.fake_llm.script.openings import QuotedMessage, fingerprint, frames, replies_in, root_of
+from wedgehog.fake_llm.script.openings import QuotedMessage, frames, replies_in, root_of, system_mark
 from wedgehog.fake_llm.value import value
 
 SUBAGENT: Final = "subagent"
@@ -122,7 +122,7 @@ class SideConversations:
         if traces.asked is not None:
             main = self._mains.setdefault(traces.turn, _MainTurn())
             main.roots.add(root_of(conversation).lower())
-            main.systems.add(fingerprint(conversation))
+            main.systems.add(system_mark(conversation))
 
     def returned(self, tokens: Iterable[str]) -> None:
         """The results of these tool calls were sent."""
@@ -201,7 +201,7 @@ class SideConversations:
             return ""
         if traces.asked is not None:
             return SIDE if self.asides.intersection(frames(conversation, traces.asked)) else ""
-        goes_on = (traces.compacts or self._empty_summary) and fingerprint(conversation) in main.systems
+        goes_on = (traces.compacts or self._empty_summary) and system_mark(conversation) in main.systems
         if not self.marked or not main.roots or goes_on:
             return ""
         return SUBAGENT if self._prompts_of(traces.turn) else SIDE
@@ -214,7 +214,7 @@ class SideConversations:
             given = [mark for mark in self._marks_in(root) if not any(mark in said for said in main.roots)]
         if given:
             return not self._tells_of(given, conversation)
-        other_system = bool(main.systems) and fingerprint(conversation) not in main.systems
+        other_system = bool(main.systems) and system_mark(conversation) not in main.systems
         return bool(prompts) and traces.asked is not None and traces.under_way and other_system
 
     def _marks_in(self, root: str) -> list[str]:
@@ -241,4 +241,4 @@ class SideConversations:
 
 def _opening(conversation: Conversation) -> tuple[str, str]:
     """What tells conversations apart, and the text that may hold a prompt."""
-    return fingerprint(conversation), root_of(conversation)
+    return system_mark(conversation), root_of(conversation)

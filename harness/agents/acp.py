@@ -30,7 +30,7 @@ ENDS_WELL = ("end_turn", "cancelled")
 class AcpSession(LivingSession):
     """Talks to the agent through the protocol's own package."""
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+    def __init__(self, spec: AgentSpec, context: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         assert spec.acp is not None  # noqa: S101  open_agent chose by it
         self._talks = spec.acp
         self._process: AcpProcess | None = None
@@ -46,7 +46,7 @@ class AcpSession(LivingSession):
         self._overlaps = False
         """Whether another session's turn ran during this one, or before it in the output that was kept."""
         self._starting = asyncio.Lock()
-        super().__init__(spec, place, surroundings, tree)
+        super().__init__(spec, context, surroundings, tree)
 
     async def close(self) -> None:
         """Close the connection."""
@@ -54,10 +54,16 @@ class AcpSession(LivingSession):
             await self._process.close()
 
     async def apart(
-        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
+        self,
+        name: str,
+        context: AgentContext,
+        surroundings: Surroundings,
+        *,
+        at_once: bool = True,
+        struck: bool = False,
     ) -> "AcpSession":
         """One more session of the same process; in a process of its own if a fault strikes that of one session."""
-        other = AcpSession(self._spec, place, surroundings, self._tree)
+        other = AcpSession(self._spec, context, surroundings, self._tree)
         other.name = name
         if not struck:
             self._together.append(other)
@@ -66,7 +72,7 @@ class AcpSession(LivingSession):
 
     def beside(self) -> "AcpSession":
         """A second process that loads the same session; it is closed after its turn."""
-        second = AcpSession(self._spec, self._place, self._around, self._tree)
+        second = AcpSession(self._spec, self._context, self._around, self._tree)
         second.name, second._id, second._alone = self.name, self._id, False
         return second
 
@@ -129,7 +135,7 @@ class AcpSession(LivingSession):
         """Load the session after a restart, as far as the agent can do that; else begin a new one."""
         able, process = hello.agent_capabilities, self._process
         assert process is not None  # noqa: S101  a process has been started
-        cwd, servers = str(self._place.cwd), self._servers()
+        cwd, servers = str(self._context.cwd), self._servers()
         loads = able is not None and able.load_session
         resumes = able is not None and able.session_capabilities and able.session_capabilities.resume
         if self._id is not None and (loads or resumes):
@@ -147,9 +153,9 @@ class AcpSession(LivingSession):
     def _servers(self) -> list[Any]:
         """Our tool host, which the agent gets with its session."""
         if self._spec.tools == "http":
-            return [schema.HttpMcpServer(type="http", name="wedgehog", url=self._place.tool_url or "", headers=[])]
+            return [schema.HttpMcpServer(type="http", name="wedgehog", url=self._context.tool_url or "", headers=[])]
         if self._spec.tools == "stdio":
-            return [schema.McpServerStdio(name="wedgehog", command=self._place.tool_command or "", args=[], env=[])]
+            return [schema.McpServerStdio(name="wedgehog", command=self._context.tool_command or "", args=[], env=[])]
         return []
 
     async def _exchange(self, text: str) -> None:

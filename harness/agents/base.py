@@ -91,9 +91,9 @@ class Session:
     _ended: EndedHow = "by itself"
     _delivered: DeliveredSignal | None = None
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+    def __init__(self, spec: AgentSpec, context: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         """`tree` owns and ends the processes."""
-        self._spec, self._place, self._around, self._tree = spec, place, surroundings, tree
+        self._spec, self._context, self._around, self._tree = spec, context, surroundings, tree
         self.asked: PermissionListener = lambda offered, chosen, about: None
         self.starts: list[Started] = []
         """Each process of the agent, in the order of their starts, with those of its other sessions."""
@@ -168,14 +168,20 @@ class Session:
         raise AgentError(f"{self._spec.path}: no front end delivers its messages")
 
     async def apart(
-        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
+        self,
+        name: str,
+        context: AgentContext,
+        surroundings: Surroundings,
+        *,
+        at_once: bool = True,
+        struck: bool = False,
     ) -> "Session":
         """The same agent in another session, ready for its first message.
 
         `at_once`: its turns may overlap with those of this one. `struck`: a fault strikes the process of one session.
         The caller closes it. Errors: AgentError.
         """
-        other = type(self)(self._spec, place, surroundings, self._tree)
+        other = type(self)(self._spec, context, surroundings, self._tree)
         other.name = name
         await other.open()
         return other
@@ -204,18 +210,18 @@ class Session:
         raise NotImplementedError
 
     def _ended_by_signal(self, exit_code: int) -> bool:
-        return self._delivered is not None and self._delivered.ended(exit_code, self._place.clock.now())
+        return self._delivered is not None and self._delivered.ended(exit_code, self._context.clock.now())
 
     async def _start(self, argv: list[str], *, talks: bool = False, terminal: tuple[int, int] | None = None) -> Owned:
-        env, place = self._around.env, self._place
+        env, context = self._around.env, self._context
         try:
             self._owned = await self._tree.start(
-                argv, env=env, cwd=place.cwd, log=place.log, talks=talks, terminal=terminal
+                argv, env=env, cwd=context.cwd, log=context.log, talks=talks, terminal=terminal
             )
         except (OSError, ValueError) as bad:
             why = bad.strerror if isinstance(bad, OSError) else bad
             raise AgentError(f"{self._spec.path}: cannot start {argv[0]!r}: {why}") from None
-        began_s = round(place.clock.now(), 4)
-        self.started = replace(what_runs(argv, place.cwd, env, self._owned.pid), began_s=began_s)
+        began_s = round(context.clock.now(), 4)
+        self.started = replace(what_runs(argv, context.cwd, env, self._owned.pid), began_s=began_s)
         self.starts.append(self.started)
         return self._owned

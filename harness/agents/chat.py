@@ -33,11 +33,11 @@ time scale."""
 class ChatSession(HttpSession):
     """A service that we start; messages and answers go through the chat service."""
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        assert spec.chat is not None and place.chat is not None  # noqa: S101  open_agent chose by it
-        super().__init__(spec, place, surroundings, tree, Http(start=spec.chat.start, url="/"))
-        self._quiet_s, self._service, self._webhook = spec.chat.quiet_s, place.chat, spec.chat.webhook
-        self._chat = place.chat.chats[place.chat_place]
+    def __init__(self, spec: AgentSpec, context: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+        assert spec.chat is not None and context.chat is not None  # noqa: S101  open_agent chose by it
+        super().__init__(spec, context, surroundings, tree, Http(start=spec.chat.start, url="/"))
+        self._quiet_s, self._service, self._webhook = spec.chat.quiet_s, context.chat, spec.chat.webhook
+        self._chat = context.chat.chats[context.chat_place]
         self._types_for_ever = False
         """Whether it has typed for TYPES_ON_S though nothing came: that no longer keeps a turn open."""
         self._stop_words, self._stop_number, self._is_second = spec.chat.abort or "", 0, False
@@ -47,7 +47,7 @@ class ChatSession(HttpSession):
 
     async def types_on(self) -> bool:
         """Wait for the end of "typing …", for TYPES_ON_S; whether it does not end."""
-        clock, began_s = self._place.clock, self._place.clock.now()
+        clock, began_s = self._context.clock, self._context.clock.now()
         while (typing := self._chat.typing.goes_on) and not self._types_for_ever:
             self._types_for_ever = clock.now() - began_s >= TYPES_ON_S
             await clock.sleep(POLL_S)
@@ -69,12 +69,18 @@ class ChatSession(HttpSession):
         return twin
 
     async def apart(
-        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
+        self,
+        name: str,
+        context: AgentContext,
+        surroundings: Surroundings,
+        *,
+        at_once: bool = True,
+        struck: bool = False,
     ) -> "ChatSession":
         """Another user, in a chat of their own with the same agent."""
-        twin = await super().apart(name, place, surroundings, at_once=at_once, struck=struck)
+        twin = await super().apart(name, context, surroundings, at_once=at_once, struck=struck)
         assert isinstance(twin, ChatSession)  # noqa: S101  a copy of this one
-        twin._chat = self._service.chats[place.chat_place]
+        twin._chat = self._service.chats[context.chat_place]
         return twin
 
     async def _start(self, argv: list[str], *, talks: bool = False, terminal: tuple[int, int] | None = None) -> Owned:
@@ -94,7 +100,7 @@ class ChatSession(HttpSession):
 
     async def _ask(self, request: HttpCall | Http, text: str, patience: aiohttp.ClientTimeout) -> HttpReply:
         """Put the message there and wait for the answer. Errors: ConnectionError if the agent has ended."""
-        chat, clock = self._chat, self._place.clock
+        chat, clock = self._chat, self._context.clock
         number, worked_s = chat.put(text), clock.now()
         self._stop_number = 0
         while not self._is_over(text, self._stop_number or number, worked_s):
@@ -113,9 +119,9 @@ class ChatSession(HttpSession):
         sent = self._chat.sent_since(number)
         if self._chat.handed < number or not (sent or self._stop_number):
             return False
-        comes_later = self._is_second and not self._place.work.has_asked(text)
-        quiet_s = max(self._quiet_s, LATER_S / self._place.time_scale) if comes_later else self._quiet_s
-        return self._place.could_work_s(max(_last_s(sent), worked_s)) >= quiet_s
+        comes_later = self._is_second and not self._context.work.has_asked(text)
+        quiet_s = max(self._quiet_s, LATER_S / self._context.time_scale) if comes_later else self._quiet_s
+        return self._context.could_work_s(max(_last_s(sent), worked_s)) >= quiet_s
 
     async def _abort(self) -> None:
         """Send the words by which its user stops a turn."""
@@ -123,13 +129,13 @@ class ChatSession(HttpSession):
 
     def _works(self, text: str, sent: Sequence[Sent]) -> bool:
         """Whether what it has sent for a message may be a draft, which it changes or adds to."""
-        for_s = self._place.clock.now() - _last_s(sent)
+        for_s = self._context.clock.now() - _last_s(sent)
         shown = sent[-1].words if sent else ""
         types = self._chat.typing.is_shown and not self._types_for_ever
         self._types_for_ever |= types and for_s >= TYPES_ON_S
         if self._is_note(shown) or (types and for_s < TYPES_ON_S):
             return True
-        return may_go_on(self._place, text, shown, _last_s(sent))
+        return may_go_on(self._context, text, shown, _last_s(sent))
 
     def _is_note(self, words: str) -> bool:
         """Whether a message only says that it works, as its user reads it."""

@@ -11,8 +11,8 @@ from wedgehog.harness.sandbox.disk import SmallDisk
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 
 if TYPE_CHECKING:
-    from wedgehog.harness.agents.browser import Browser
-    from wedgehog.harness.agents.warm_hosts import WarmHosts
+    from wedgehog.harness.agents.callables.warm_hosts import WarmHosts
+    from wedgehog.harness.agents.pages.browser import Browser
     from wedgehog.harness.services.chat.service import ChatService
 
 FIRST_FOLDER = "session"

@@ -10,17 +10,17 @@ GROWS_S = 3.0
 """A message that shows the beginning of a whole answer is changed within this time. Divided by the time scale."""
 
 
-def may_go_on(place: AgentContext, message: str, shown: str, last_s: float) -> bool:
+def may_go_on(context: AgentContext, message: str, shown: str, last_s: float) -> bool:
     """Whether it waits for its model, a command or its next try, or shows only a part of its answer.
 
     It showed `shown` last, at `last_s`.
     """
-    now, longest_s = place.clock.now(), LONGEST_DRAFT_S / place.time_scale
-    since_s = place.work.since_s(message, shown)
+    now, longest_s = context.clock.now(), LONGEST_DRAFT_S / context.time_scale
+    since_s = context.work.since_s(message, shown)
     if since_s is not None:
         return since_s > last_s or now - last_s < longest_s
-    begun_s = place.work.begun_s(message, shown)
+    begun_s = context.work.begun_s(message, shown)
     if begun_s is not None:
-        return place.could_work_s(max(begun_s, last_s)) < GROWS_S / place.time_scale
-    left_off_s = place.work.left_off_s(message, shown, last_s)
+        return context.could_work_s(max(begun_s, last_s)) < GROWS_S / context.time_scale
+    left_off_s = context.work.left_off_s(message, shown, last_s)
     return left_off_s is not None and now - max(left_off_s, last_s) < longest_s

@@ -13,7 +13,7 @@ import aiohttp
 from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Outcome, Session, Stimulus
 from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.http_request import NO_TIMEOUT, HttpReply, ask, described, why_not_ready
-from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.output_source import OutputSource
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.agents.told_usage import told_usage
@@ -48,10 +48,10 @@ class HttpSession(Session):
     """Sends each message as one request; a turn's connection can be closed while the service runs on."""
 
     def __init__(
-        self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree, http: Http | None = None
+        self, spec: AgentSpec, context: AgentContext, surroundings: Surroundings, tree: Tree, http: Http | None = None
     ) -> None:
         """`tree` owns and ends the service if we start it. `http` replaces the spec's own."""
-        super().__init__(spec, place, surroundings, tree)
+        super().__init__(spec, context, surroundings, tree)
         talks = http or spec.http
         assert talks is not None  # noqa: S101  open_agent chose by it
         self._http: Http = talks
@@ -68,16 +68,16 @@ class HttpSession(Session):
         """Start the service, if the spec says so, and wait until it is ready. Errors: AgentError."""
         if self._http.start:
             await self._start([self._around.fill(part) for part in self._http.start])
-        until_s = self._place.clock.now() + self._spec.start_s
+        until_s = self._context.clock.now() + self._spec.start_s
         while missing := await self._not_ready():
             if self._owned and self._owned.exit_code is not None:
                 raise AgentError(f"{self._spec.path}: {await self._last_words()}")
-            if self._place.clock.now() > until_s:
+            if self._context.clock.now() > until_s:
                 log = f"; it printed:\n{self._log_lines()}" if self._owned else ""
                 raise AgentError(
                     f"{self._spec.path}: {self._base} was not ready within {self._spec.start_s:g} s{missing}{log}"
                 )
-            await self._place.clock.sleep(POLL_S)
+            await self._context.clock.sleep(POLL_S)
 
     async def close(self) -> None:
         """Close the connections of a running turn and of unanswered aborts."""
@@ -115,7 +115,7 @@ class HttpSession(Session):
         await turn.signalled.wait()
         assert self._owned is not None and self._delivered is not None  # noqa: S101  a signal was delivered
         await self._owned.ended()
-        await self._place.clock.sleep(max(INHERITED_S, self._delivered.until_s - self._place.clock.now()))
+        await self._context.clock.sleep(max(INHERITED_S, self._delivered.until_s - self._context.clock.now()))
 
     def beside(self) -> "HttpSession | None":
         """A second request to the same service; its output counts for both turns."""
@@ -129,11 +129,17 @@ class HttpSession(Session):
             await self._ask(self._http, text, NO_TIMEOUT)
 
     async def apart(
-        self, name: str, place: AgentContext, surroundings: Surroundings, *, at_once: bool = True, struck: bool = False
+        self,
+        name: str,
+        context: AgentContext,
+        surroundings: Surroundings,
+        *,
+        at_once: bool = True,
+        struck: bool = False,
     ) -> "HttpSession":
         """Requests of another session to the same service; its output counts for both."""
         twin = copy(self)
-        twin.name, twin._place, twin._around = name, place, surroundings
+        twin.name, twin._context, twin._around = name, context, surroundings
         twin._turn, twin._aborts = None, set()
         self._alone = twin._alone = False
         return twin
@@ -148,7 +154,7 @@ class HttpSession(Session):
 
     async def _dies(self, service: Owned) -> float:
         await service.ended()
-        return self._place.clock.now()
+        return self._context.clock.now()
 
     async def _is_killed(self) -> bool:
         if self._delivered is None or self._owned is None:
@@ -164,7 +170,7 @@ class HttpSession(Session):
         port = self._around.values.get("port")
         if self._delivered.until_s < 0 or port is None or is_listening(int(port)):
             return False
-        self._delivered = replace(self._delivered, until_s=self._place.clock.now() + SHUTS_DOWN_S)
+        self._delivered = replace(self._delivered, until_s=self._context.clock.now() + SHUTS_DOWN_S)
         return True
 
     async def _restart(self) -> None:
@@ -199,7 +205,7 @@ class HttpSession(Session):
             reason, refused = f"HTTP {reply.status}", reply.status >= 400
         except (aiohttp.ClientError, OSError, TimeoutError) as bad:
             reason, refused = described(bad), isinstance(bad, aiohttp.ClientConnectorError)
-        with self._place.log.open("a", encoding="utf-8") as log:
+        with self._context.log.open("a", encoding="utf-8") as log:
             log.write(f"[abort: {reason}]\n")
         if not refused or turn.signalled.is_set():
             return
@@ -265,7 +271,7 @@ class HttpSession(Session):
     async def _has_died(self) -> bool:
         """Whether the service has ended by the last signal; waits for the time that the signal allows."""
         assert self._owned is not None and self._delivered is not None and self._death is not None  # noqa: S101
-        left_s = max(0.5, self._delivered.until_s - self._place.clock.now()) if self._delivered.until_s > 0 else 0.0
+        left_s = max(0.5, self._delivered.until_s - self._context.clock.now()) if self._delivered.until_s > 0 else 0.0
         await asyncio.wait({self._death}, timeout=left_s)
         if not self._death.done():
             return False

@@ -17,10 +17,10 @@ from wedgehog.harness.agents.runtime_install import (
     Runtime,
     as_version,
     bin_of,
+    install_folder,
     installed,
     node_package,
     path_of,
-    place_of,
     ripgrep_package,
 )
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec
@@ -125,7 +125,7 @@ def install(spec: AgentSpec, report: Callable[[str], None], *, again: bool = Fal
 
 def remove(name: str, version: str) -> bool:
     """Delete one installed version; return whether it existed."""
-    place = place_of(name, version)
+    place = install_folder(name, version)
     there = place.is_dir()
     shutil.rmtree(place, ignore_errors=True)
     return there

@@ -9,7 +9,7 @@ from typing import Any
 
 from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.living import LivingSession, Said
-from wedgehog.harness.agents.sources import OutputSource, has, value_in
+from wedgehog.harness.agents.output_source import OutputSource, has, value_in
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.sandbox.arrivals import Arrivals
@@ -87,11 +87,11 @@ def _is(line: str, sign: Sign) -> bool:
 class LinesSession(LivingSession):
     """Writes each message as a line, and reads lines until the one that ends the turn."""
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+    def __init__(self, spec: AgentSpec, context: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         assert spec.lines is not None  # noqa: S101  open_agent chose by it
         self._talks = spec.lines
         self._heard = HeardLines()
-        super().__init__(spec, place, surroundings, tree)
+        super().__init__(spec, context, surroundings, tree)
 
     @property
     def _speaks_protocol(self) -> bool:

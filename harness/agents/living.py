@@ -50,15 +50,15 @@ class Said:
 class LivingSession(Session):
     """One process for all messages, started with the first; one that has ended is started again by `resume`."""
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
-        super().__init__(spec, place, surroundings, tree)
+    def __init__(self, spec: AgentSpec, context: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+        super().__init__(spec, context, surroundings, tree)
         self._over: asyncio.Event | None = None
         self._ready = False
         """Whether the running process has said that it takes messages."""
         self._alone = True
         self._denied = False
         """Whether its user has answered a request for permission in this turn."""
-        self.started = what_runs(self._argv(first=True), place.cwd, surroundings.env)
+        self.started = what_runs(self._argv(first=True), context.cwd, surroundings.env)
 
     # ---- what a kind of agent says
 
@@ -185,7 +185,7 @@ class LivingSession(Session):
     async def _dying(self) -> None:
         """Give a process that got a signal between two messages its time to end."""
         if self._delivered is not None and self.leader is not None:
-            left_s = max(END_WITHIN_S, self._delivered.until_s - self._place.clock.now())
+            left_s = max(END_WITHIN_S, self._delivered.until_s - self._context.clock.now())
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.leader.ended(), left_s)
 
@@ -201,7 +201,7 @@ class LivingSession(Session):
 
     def beside(self) -> "Session":
         """A second process for the same session, as in a second window; it is closed after its turn."""
-        second = type(self)(self._spec, self._place, self._around, self._tree)
+        second = type(self)(self._spec, self._context, self._around, self._tree)
         second.name, second._alone = self.name, False
         return second
 

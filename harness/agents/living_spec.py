@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.output_source import OutputSource
 from wedgehog.harness.agents.spec_part import Argv, PositiveSeconds, RegularExpression, Source, SpecPart
 from wedgehog.harness.scenario.mistake import BadValueError
 

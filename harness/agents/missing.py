@@ -12,10 +12,10 @@ from pathlib import Path
 
 from wedgehog.harness.agents.backend_links import check_backends
 from wedgehog.harness.agents.base import AgentError
-from wedgehog.harness.agents.callable_python import check_pythons
+from wedgehog.harness.agents.callables.callable_python import check_pythons
+from wedgehog.harness.agents.callables.python_probe import imports
 from wedgehog.harness.agents.command_lines import command_lines, filled, search_path
 from wedgehog.harness.agents.opening import missing_package
-from wedgehog.harness.agents.python_probe import imports
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.agents.spec_checks import lost_message
 from wedgehog.harness.sandbox.started import INTERPRETERS, what_imports

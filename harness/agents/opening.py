@@ -11,10 +11,10 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.owned import Tree
 
 _CLASSES = {
-    "command": ("process", "CommandSession", ""),
-    "callable": ("callable", "CallableSession", ""),
+    "command": ("command", "CommandSession", ""),
+    "callable": ("callables.callable", "CallableSession", ""),
     "http": ("http", "HttpSession", ""),
-    "page": ("page", "PageSession", "page"),
+    "page": ("pages.page", "PageSession", "page"),
     "chat": ("chat", "ChatSession", ""),
     "lines": ("lines", "LinesSession", ""),
     "acp": ("acp", "AcpSession", "acp"),
@@ -46,32 +46,32 @@ def missing_package(spec: AgentSpec) -> str:
 
 
 @asynccontextmanager
-async def open_agent(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
-    """Open `spec`'s agent in `place`; on exit, end all its processes. Errors: AgentError."""
-    if place.simulated:
+async def open_agent(spec: AgentSpec, context: AgentContext) -> AsyncIterator[Session]:
+    """Open `spec`'s agent in `context`; on exit, end all its processes. Errors: AgentError."""
+    if context.simulated:
         from wedgehog.harness.agents.simulated import open_simulated
 
-        async with open_simulated(spec, place) as simulated:
+        async with open_simulated(spec, context) as simulated:
             yield simulated
         return
     from wedgehog.harness.agents.surroundings import prepare
 
-    surroundings = prepare(spec, place)
-    tree, keeper = Tree(surroundings.mark), f"{place.run_id}/keeper"
+    surroundings = prepare(spec, context)
+    tree, keeper = Tree(surroundings.mark), f"{context.run_id}/keeper"
     async with AsyncExitStack() as stack:
-        for outer in (place.disk, place.hosts):
+        for outer in (context.disk, context.hosts):
             if outer is not None:
                 stack.push_async_callback(outer.close)
         stack.push_async_callback(tree.end)
-        if place.disk is not None:
-            await place.disk.open(keeper)
-            tree.enter = place.disk.argv
-        if place.hosts is not None:
-            await place.hosts.open(keeper, tree.enter)
-            tree.enter = place.hosts.argv
-        session = _session_class(spec)(spec, place, surroundings, tree)
+        if context.disk is not None:
+            await context.disk.open(keeper)
+            tree.enter = context.disk.argv
+        if context.hosts is not None:
+            await context.hosts.open(keeper, tree.enter)
+            tree.enter = context.hosts.argv
+        session = _session_class(spec)(spec, context, surroundings, tree)
         stack.push_async_callback(session.close)
-        opened_s = place.clock.now()
+        opened_s = context.clock.now()
         await session.open()
-        session.ready_s = place.clock.now() - opened_s
+        session.ready_s = context.clock.now() - opened_s
         yield session

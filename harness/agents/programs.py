@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from wedgehog.harness.agents.callable_python import started_in
+from wedgehog.harness.agents.callables.callable_python import started_in
 from wedgehog.harness.agents.command_lines import command_lines, filled, search_path
 from wedgehog.harness.agents.spec import AgentSpec, folder_of
 from wedgehog.harness.sandbox.started import Started, what_runs

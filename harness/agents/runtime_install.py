@@ -61,7 +61,7 @@ def agents_cache() -> Path:
     return Path(platformdirs.user_cache_dir("wedgehog")) / "agents"
 
 
-def place_of(name: str, version: str) -> Path:
+def install_folder(name: str, version: str) -> Path:
     """The folder of one version. Errors: BadValueError if `version` is no version."""
     return agents_cache() / name / as_version(version)
 

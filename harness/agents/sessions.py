@@ -21,15 +21,15 @@ NAMES_A_SESSION = frozenset({"session", "session_dir"})
 """Templates that tell one session from another."""
 
 
-def contexts(spec: AgentSpec, place: AgentContext, names: Sequence[str]) -> dict[str, AgentContext]:
-    """The context of each session; the first one has `place` itself."""
+def contexts(spec: AgentSpec, context: AgentContext, names: Sequence[str]) -> dict[str, AgentContext]:
+    """The context of each session; the first one has `context` itself."""
     first, *others = names
-    return {first: place} | {name: _another(spec, place, name, number) for number, name in enumerate(others, 1)}
+    return {first: context} | {name: _another(spec, context, name, number) for number, name in enumerate(others, 1)}
 
 
-def _another(spec: AgentSpec, place: AgentContext, name: str, number: int) -> AgentContext:
+def _another(spec: AgentSpec, context: AgentContext, name: str, number: int) -> AgentContext:
     folder = _folder(spec, name)
-    return replace(place, session=f"{place.session}{name}", session_folder=folder, chat_place=number)
+    return replace(context, session=f"{context.session}{name}", session_folder=folder, chat_place=number)
 
 
 def _folder(spec: AgentSpec, name: str) -> str:
@@ -44,14 +44,14 @@ def session_folders(spec: AgentSpec, names: Sequence[str]) -> list[str]:
 
 @asynccontextmanager
 async def open_sessions(
-    spec: AgentSpec, places: dict[str, AgentContext], *, at_once: bool = True, struck: bool = False
+    spec: AgentSpec, of: dict[str, AgentContext], *, at_once: bool = True, struck: bool = False
 ) -> AsyncIterator[list[Session]]:
     """Open the agent with all its sessions, in this order; on exit, end all its processes. Errors: AgentError.
 
     `at_once`: turns of two sessions may overlap. `struck`: a fault strikes the process of one session.
     """
-    (first, place), *others = places.items()
-    async with open_agent(spec, place) as session, AsyncExitStack() as opened:
+    (first, context), *others = of.items()
+    async with open_agent(spec, context) as session, AsyncExitStack() as opened:
         session.name = first
         found = [session]
         for name, other in others:

@@ -57,9 +57,9 @@ class Printed(io.TextIOBase):
 class SimHost:
     """The agent's side of a simulated run."""
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings) -> None:
-        self.out, self.err = Printed(place.log), Printed(place.log)
-        self._spec, self._place, self._around = spec, place, around
+    def __init__(self, spec: AgentSpec, context: AgentContext, around: Surroundings) -> None:
+        self.out, self.err = Printed(context.log), Printed(context.log)
+        self._spec, self._context, self._around = spec, context, around
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
@@ -68,7 +68,7 @@ class SimHost:
         with (
             mock.patch.dict(os.environ, self._around.env, clear=True),
             mock.patch.object(sys, "path", path),
-            contextlib.chdir(self._place.cwd),
+            contextlib.chdir(self._context.cwd),
             contextlib.redirect_stdout(self.out),
             contextlib.redirect_stderr(self.err),
         ):

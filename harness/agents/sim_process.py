@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import cast
 
 from wedgehog.harness.agents.base import Outcome, Session, Stimulus
-from wedgehog.harness.agents.callable_host import load
+from wedgehog.harness.agents.callables.callable_host import load
+from wedgehog.harness.agents.command import CommandSession
 from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.http import HttpSession
-from wedgehog.harness.agents.process import CommandSession
 from wedgehog.harness.agents.sim_host import PROGRAM_TASK, SimHost
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.sandbox.arrivals import Arrivals
@@ -141,9 +141,9 @@ class SimTree:
 class _Simulated(Session):
     """What every simulated program shares: its tasks stand in for processes, and nothing here has a process."""
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, around: Surroundings, host: SimHost) -> None:
+    def __init__(self, spec: AgentSpec, context: AgentContext, around: Surroundings, host: SimHost) -> None:
         self._programs, self._host = SimTree(around.fill(spec.simulate or ""), host), host
-        super().__init__(spec, place, around, cast(Tree, self._programs))
+        super().__init__(spec, context, around, cast(Tree, self._programs))
 
     @property
     def leader(self) -> Owned | None:
@@ -182,4 +182,4 @@ class SimCommandSession(_Simulated, CommandSession):
 
     def beside(self) -> "SimCommandSession":
         """A second program for the same session; its output counts for both turns."""
-        return SimCommandSession(self._spec, self._place, self._around, self._host)
+        return SimCommandSession(self._spec, self._context, self._around, self._host)

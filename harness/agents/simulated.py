@@ -26,19 +26,19 @@ def why_not_simulated(spec: AgentSpec) -> str:
 
 
 @asynccontextmanager
-async def open_simulated(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
+async def open_simulated(spec: AgentSpec, context: AgentContext) -> AsyncIterator[Session]:
     """Open `spec`'s agent on the running loop. Errors: AgentError."""
     # (An HTTP client takes long to import.)
-    from wedgehog.harness.agents.sim_callable import SimCallableSession
+    from wedgehog.harness.agents.callables.sim_callable import SimCallableSession
     from wedgehog.harness.agents.sim_host import SimHost
     from wedgehog.harness.agents.sim_process import SimCommandSession, SimHttpSession
     from wedgehog.harness.agents.surroundings import prepare
 
     kinds = {"callable": SimCallableSession, "command": SimCommandSession, "http": SimHttpSession}
-    around = prepare(spec, place)
-    host = SimHost(spec, place, around)
+    around = prepare(spec, context)
+    host = SimHost(spec, context, around)
     with host.entered():
-        session: Session = kinds[spec.kind](spec, place, around, host)
+        session: Session = kinds[spec.kind](spec, context, around, host)
         try:
             await session.open()
             yield session

@@ -2,7 +2,7 @@
 
     spec = load_spec(Path("my-agent.yaml"))
     for agent in variants(spec):                  # one agent, or the variants of a specimen
-        async with open_agent(agent, place) as session: ...
+        async with open_agent(agent, context) as session: ...
 
 A spec does not say what should happen under a fault.
 """
@@ -12,8 +12,8 @@ from typing import Self
 
 from pydantic import PrivateAttr, model_validator
 
-from wedgehog.harness.agents.runtime_install import as_version, place_of
-from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.output_source import OutputSource
+from wedgehog.harness.agents.runtime_install import as_version, install_folder
 from wedgehog.harness.agents.spec_checks import contradictions, lost_message, template_names
 from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys, AgentKind
 from wedgehog.harness.agents.templates import expand, written_in
@@ -104,7 +104,7 @@ class AgentSpec(AgentKeys):
     @property
     def install(self) -> Path | None:
         """The folder in which this version of a known runtime is, or would be, installed."""
-        return place_of(self.installed_as, self.version) if self.runtime else None
+        return install_folder(self.installed_as, self.version) if self.runtime else None
 
     @property
     def installed_as(self) -> str:

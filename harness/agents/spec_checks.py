@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from wedgehog.harness.agents.backend_links import OWN_TEMPLATES, template_of
 from wedgehog.harness.agents.living_spec import LinesAgent
-from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.output_source import OutputSource
 from wedgehog.harness.agents.spec_keys import AGENT_KINDS, AgentKeys, AgentKind
 from wedgehog.harness.agents.templates import NAMES, UnknownTemplateError, names_in, written_in
 from wedgehog.harness.scenario.readable import found_in, is_given

@@ -9,9 +9,9 @@ from wedgehog.fake_llm.script.calls_in_text import CallsInText, placeholders
 from wedgehog.fake_llm.script.roles import SHELL, find_shell
 from wedgehog.harness.agents.backend_links import Backends
 from wedgehog.harness.agents.living_spec import AcpAgent, LinesAgent, Signal, TuiAgent
-from wedgehog.harness.agents.page_spec import PageAgent
+from wedgehog.harness.agents.output_source import OutputSource
+from wedgehog.harness.agents.pages.page_spec import PageAgent
 from wedgehog.harness.agents.runtime_install import Runtime
-from wedgehog.harness.agents.sources import OutputSource
 from wedgehog.harness.agents.spec_part import (
     Argv,
     PositiveSeconds,

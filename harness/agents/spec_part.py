@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.output_source import OutputSource
 from wedgehog.harness.scenario.mistake import BadValueError
 
 PositiveSeconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from wedgehog.harness.agents.sources import OutputSource
+from wedgehog.harness.agents.output_source import OutputSource
 from wedgehog.harness.agents.spec_keys import UsageSources
 from wedgehog.harness.record.events.turn import ToldUsage
 

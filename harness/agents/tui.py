@@ -75,7 +75,7 @@ class Screen:
 class TuiSession(LivingSession):
     """Types each message, and reads the screen once it stands still and shows that the agent waits."""
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
+    def __init__(self, spec: AgentSpec, context: AgentContext, surroundings: Surroundings, tree: Tree) -> None:
         assert spec.tui is not None  # noqa: S101  open_agent chose by it
         self._talks = spec.tui
         self._screen = Screen(self._talks.columns, self._talks.rows)
@@ -95,7 +95,7 @@ class TuiSession(LivingSession):
         self._before: list[str] = []
         self._idle: frozenset[str] | None = None
         """The lines of the screen before the first message: a title, a prompt, a status line."""
-        super().__init__(spec, place, surroundings, tree)
+        super().__init__(spec, context, surroundings, tree)
         env = {"TERM": "xterm-256color", **{k: v for k, v in self._around.env.items() if k != "TERM" or k in spec.env}}
         self._around = Surroundings(self._around.values, env, self._around.mark)
 
@@ -125,9 +125,9 @@ class TuiSession(LivingSession):
         self._message, self._before, self._first_seen = " ".join(text.splitlines()), self._seen, {}
         self._markers.update(self._message.split(maxsplit=1)[:1])
         await self._type(self._message)
-        await self._place.clock.sleep(TYPED_S)
+        await self._context.clock.sleep(TYPED_S)
         await self._type(self._talks.enter)
-        self._changed_s = self._place.clock.now()
+        self._changed_s = self._context.clock.now()
         await self._stands_still()
 
     async def _type(self, keys: str) -> None:
@@ -135,11 +135,11 @@ class TuiSession(LivingSession):
         while left:
             left = left[press(self._terminal, left) :]
             if left:
-                await self._place.clock.sleep(POLL_S)
+                await self._context.clock.sleep(POLL_S)
 
     async def _stands_still(self) -> None:
-        clock = self._place.clock
-        while not (self._place.could_work_s(self._stands_since(clock.now())) >= self._talks.quiet_s and self._waits):
+        clock = self._context.clock
+        while not (self._context.could_work_s(self._stands_since(clock.now())) >= self._talks.quiet_s and self._waits):
             self._look()
             await self._answer()
             await clock.sleep(POLL_S)
@@ -156,7 +156,7 @@ class TuiSession(LivingSession):
         if asks is None or not _is_in(cast("str", asks.shows), shown):
             self._answered = None
             return
-        now = self._place.clock.now()
+        now = self._context.clock.now()
         if self._answered is not None and (shown == self._answered[1] or now < self._answered[0] + REACTS_S):
             return
         self._answered = now, shown

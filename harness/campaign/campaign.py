@@ -13,10 +13,10 @@ from pathlib import Path
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.campaign_files import CampaignFiles
+from wedgehog.harness.campaign.campaign_json import facts, of_scenarios, wedgehog_version
 from wedgehog.harness.campaign.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.campaign.exit_code import FAILED, exit_code
-from wedgehog.harness.campaign.facts import facts, of_scenarios, wedgehog_version
-from wedgehog.harness.campaign.files import CampaignFiles
 from wedgehog.harness.campaign.options import FirstFailureError, OpenCampaign, Options, Progress
 from wedgehog.harness.campaign.plan import Plan, Resumed, ResumeError, cells_of, key
 from wedgehog.harness.campaign.selection import Entry
@@ -28,13 +28,13 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import CampaignStore, RunStore
 from wedgehog.harness.run.control import ControlFacts, control_scenario
-from wedgehog.harness.run.cpu_wait import busy
-from wedgehog.harness.run.judge import judge
+from wedgehog.harness.run.judging.judge import judge
+from wedgehog.harness.run.judging.unplayed import unplayed
 from wedgehog.harness.run.playable_part import FIRST_TURN_ONLY, as_far_as
 from wedgehog.harness.run.plugins import absolute, hashed, plugin_words
-from wedgehog.harness.run.sim_player import in_virtual_time
+from wedgehog.harness.run.simulated.sim_player import in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_skipped
-from wedgehog.harness.run.unplayed import unplayed
+from wedgehog.harness.run.watching.cpu_wait import busy
 from wedgehog.harness.sandbox.run_queue import processors
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.campaign_json import wedgehog_version
 from wedgehog.harness.campaign.cluster_worker import (
     RemoteResult,
     RemoteRun,
@@ -24,7 +25,6 @@ from wedgehog.harness.campaign.cluster_worker import (
     unpack,
 )
 from wedgehog.harness.campaign.common_bound import CommonBound
-from wedgehog.harness.campaign.facts import wedgehog_version
 from wedgehog.harness.campaign.options import Options, Progress
 from wedgehog.harness.campaign.plan import Resumed, cells_of
 from wedgehog.harness.campaign.selection import Entry

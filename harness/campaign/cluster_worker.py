@@ -20,8 +20,8 @@ from typing import Any
 from wedgehog.harness.agents.backend_links import BackendError, check_backends
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.campaign.campaign import Campaign
+from wedgehog.harness.campaign.campaign_json import wedgehog_version
 from wedgehog.harness.campaign.common_bound import CommonBound
-from wedgehog.harness.campaign.facts import wedgehog_version
 from wedgehog.harness.campaign.options import NoProgress, OpenCampaign, Options
 from wedgehog.harness.campaign.plan import PlannedCell, World
 from wedgehog.harness.campaign.selection import Entry

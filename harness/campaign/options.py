@@ -14,7 +14,7 @@ from wedgehog.harness.sandbox.run_queue import processors
 
 if TYPE_CHECKING:
     from wedgehog.harness.run.control import ControlFacts
-    from wedgehog.harness.run.sim_player import SimPlayer
+    from wedgehog.harness.run.simulated.sim_player import SimPlayer
 
 
 class Progress(Protocol):

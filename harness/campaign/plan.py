@@ -15,8 +15,8 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.agents.programs import changed, programs_of
-from wedgehog.harness.campaign.facts import wedgehog_version
-from wedgehog.harness.campaign.files import CampaignFiles
+from wedgehog.harness.campaign.campaign_files import CampaignFiles
+from wedgehog.harness.campaign.campaign_json import wedgehog_version
 from wedgehog.harness.campaign.selection import Entry, check_invariant
 from wedgehog.harness.campaign.stored import stored_agent
 from wedgehog.harness.network.base import NetworkName

@@ -113,7 +113,7 @@ def select(wanted: Wanted) -> list[Entry]:
 
 def without_minutes(entries: Sequence[Entry], wanted: Wanted) -> tuple[list[Entry], list[str]]:
     """The runs for the live world: without scenarios that take minutes, unless asked for; and the names of these."""
-    named = {path.resolve() for path in map(place_of, wanted.scenarios) if path.is_file()}
+    named = {path.resolve() for path in map(path_of_name, wanted.scenarios) if path.is_file()}
     if any(MINUTES in word for word in wanted.words.lower().split()):
         return list(entries), []
     long = [it for it in entries if MINUTES in it.scenario.tags and it.file.path.resolve() not in named]
@@ -122,12 +122,12 @@ def without_minutes(entries: Sequence[Entry], wanted: Wanted) -> tuple[list[Entr
 
 def _paths(wanted: Wanted) -> Iterator[Path]:
     usual = stock_folder() / ("catalogue" if wanted.agents else "incidents")
-    places = [place_of(name) for name in wanted.scenarios] or [usual]
+    places = [path_of_name(name) for name in wanted.scenarios] or [usual]
     found = (path for place in places for path in find_scenarios(place))
     yield from {path.resolve(): path for path in found}.values()
 
 
-def place_of(name: str) -> Path:
+def path_of_name(name: str) -> Path:
     """A path that exists, else a stock incident or scenario of that name, as `wedgehog scenarios` lists it or alone."""
     given = Path(name)
     name = name.rstrip("/")

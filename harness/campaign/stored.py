@@ -10,9 +10,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.spec import AgentSpec, at_version, load_spec, variants
+from wedgehog.harness.campaign.campaign_files import CampaignFiles
 from wedgehog.harness.campaign.common_bound import CommonBound
 from wedgehog.harness.campaign.exit_code import exit_code
-from wedgehog.harness.campaign.files import CampaignFiles
 from wedgehog.harness.campaign.selection import Entry, check_invariant, for_others
 from wedgehog.harness.invariants.registry import known
 from wedgehog.harness.record.expectation import first_mistake
@@ -22,7 +22,7 @@ from wedgehog.harness.record.judgement import Judgement, read_judgement, write_j
 from wedgehog.harness.record.store import RunStore, read_run, run_folders
 from wedgehog.harness.record.verdict import Level, Reason
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.judge import judge
+from wedgehog.harness.run.judging.judge import judge
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario

@@ -8,10 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from wedgehog.harness.agents.callables.warm_hosts import WarmHosts
 from wedgehog.harness.agents.missing import check_agents
+from wedgehog.harness.agents.pages.users_browser import browser_of_users
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.users_browser import browser_of_users
-from wedgehog.harness.agents.warm_hosts import WarmHosts
 from wedgehog.harness.campaign.options import Options
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.network.choose import choose_network
@@ -19,18 +19,18 @@ from wedgehog.harness.record.clock import WallClock
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import BODIES, CampaignStore, RunStore
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.cpu_wait import CpuWatch
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.runner import run
-from wedgehog.harness.run.sim_player import SimPlayer, open_sim_player, why_not_in_virtual_time
+from wedgehog.harness.run.simulated.sim_player import SimPlayer, open_sim_player, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_not_here
+from wedgehog.harness.run.watching.cpu_wait import CpuWatch
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.sim.network import SimNetwork
 
 if TYPE_CHECKING:
-    from wedgehog.harness.agents.browser import Browser
+    from wedgehog.harness.agents.pages.browser import Browser
 
 
 class CampaignWorld:

@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator
 
-from wedgehog.harness.agents.page_spec import PageAgent
+from wedgehog.harness.agents.pages.page_spec import PageAgent
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.campaign.common_bound import DEADLINE
 from wedgehog.harness.commands.console import CheckFinding

@@ -69,11 +69,11 @@ def scenarios(
     plugin: PluginOption = None,
 ) -> None:
     """List scenarios and their reasons."""
-    from wedgehog.harness.campaign.selection import place_of, stock_folder
+    from wedgehog.harness.campaign.selection import path_of_name, stock_folder
     from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
 
     with user_mistakes():
-        root = place_of(place) if place else stock_folder()
+        root = path_of_name(place) if place else stock_folder()
         found = [load_scenario(path) for path in find_scenarios(root)]
     if as_json:
         keys = ("name", "why", "seen")

@@ -19,7 +19,7 @@ from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.expectation import did_you_mean
 from wedgehog.harness.record.store import safe_name
-from wedgehog.harness.run.sim_player import why_not_in_virtual_time
+from wedgehog.harness.run.simulated.sim_player import why_not_in_virtual_time
 from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.drawn_scenario import compaction_probe

@@ -11,7 +11,7 @@ import yaml
 from wedgehog.harness.agents.spec import AgentSpec, variants
 from wedgehog.harness.campaign.campaign import Campaign
 from wedgehog.harness.campaign.options import NoProgress, OpenCampaign, Options
-from wedgehog.harness.campaign.selection import Entry, UsageError, check_invariant, named_agent, place_of
+from wedgehog.harness.campaign.selection import Entry, UsageError, check_invariant, named_agent, path_of_name
 from wedgehog.harness.commands.loop_thread import LoopThread
 from wedgehog.harness.commands.pytest_plugin import agents_of
 from wedgehog.harness.network.base import NetworkError
@@ -19,7 +19,7 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import read_run
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.scenario_file import find_scenarios, load_scenario
-from wedgehog.reports.timeline import timeline
+from wedgehog.reports.event_lines import event_lines
 
 MOST_LINES = 40
 """A failure shows so many lines of the timeline: its beginning and its end."""
@@ -86,7 +86,7 @@ def play_named(config: pytest.Config, scenario: str) -> Judgement:
     agents = agents_of(config)
     if len(agents) != 1:
         raise UsageError("chaos_agent needs one agent: set wedgehog_agent, or pass --wedgehog-agent SPEC")
-    path = next(find_scenarios(place_of(scenario)))
+    path = next(find_scenarios(path_of_name(scenario)))
     return _player(config).play(Entry(load_scenario(path, check_invariant), named_agent(agents[0])))
 
 
@@ -132,7 +132,7 @@ class SessionPlayer:
         folder = self.campaign.store.run_folder(judgement.scenario, judgement.agent, judgement.repeat)
         yield "timeline:"
         yield from _shortened(
-            [f"  {max(0.0, at_s):8.2f} s  {said}" for at_s, said, _ in timeline(read_run(folder).history)]
+            [f"  {max(0.0, at_s):8.2f} s  {said}" for at_s, said, _ in event_lines(read_run(folder).history)]
         )
         yield f"again: {judgement.replay}"
 

@@ -10,7 +10,7 @@ from itertools import starmap
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from wedgehog.fake_llm.script.when import ScriptFile
+from wedgehog.fake_llm.script.script_file import ScriptFile
 from wedgehog.harness import faults as _every_fault  # noqa: F401  importing it registers them
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import NAMES

@@ -15,8 +15,8 @@ from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer, Reply
 from wedgehog.fake_llm.script.conversations import doubled
 from wedgehog.fake_llm.script.position import CallPosition
+from wedgehog.fake_llm.script.script_file import ReplyLine, ScriptFile, WhenScript
 from wedgehog.fake_llm.script.structured import structured
-from wedgehog.fake_llm.script.when import ReplyLine, ScriptFile, WhenScript
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.inject.injector import Injector

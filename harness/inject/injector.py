@@ -12,17 +12,17 @@ from wedgehog.harness.faults.chat_fault import ChatFault
 from wedgehog.harness.faults.process_fault import ActorFault, HostFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
-from wedgehog.harness.inject.backends import BackendFaults
+from wedgehog.harness.inject.backend_faults import BackendFaults
 from wedgehog.harness.inject.fault_state import FaultState
+from wedgehog.harness.inject.injector_state import SETTLE_S, DeliveryListener
 from wedgehog.harness.inject.limited_reply import LimitKind
 from wedgehog.harness.inject.link_faults import LinkFaults
-from wedgehog.harness.inject.processes import ProcessFaults
+from wedgehog.harness.inject.process_faults import ProcessFaults
 from wedgehog.harness.inject.reply_gate import ReplyGate
-from wedgehog.harness.inject.services import ServiceFaults
-from wedgehog.harness.inject.state import SETTLE_S, DeliveryListener
-from wedgehog.harness.inject.stdio import StdioFaults
+from wedgehog.harness.inject.service_faults import ServiceFaults
+from wedgehog.harness.inject.stdio_faults import StdioFaults
 from wedgehog.harness.inject.targets import Targets
-from wedgehog.harness.inject.tokens import TokenFaults
+from wedgehog.harness.inject.token_faults import TokenFaults
 from wedgehog.harness.network.base import Link, NetworkError
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.fault import FaultArmed

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
+from wedgehog.harness.inject.injector_state import SETTLE_S, InjectorState
 from wedgehog.harness.inject.limited_reply import PartialDelivery
-from wedgehog.harness.inject.state import SETTLE_S, InjectorState
 from wedgehog.harness.network.base import (
     Address,
     ConnectionGoneError,

@@ -8,7 +8,7 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.process_fault import ActorFault
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
-from wedgehog.harness.inject.processes import ProcessFaults
+from wedgehog.harness.inject.process_faults import ProcessFaults
 from wedgehog.harness.network.base import NetworkError
 from wedgehog.harness.scenario.trigger import CHANNEL
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from wedgehog.harness.agents.callable_host import STACK_BELOW
+from wedgehog.harness.agents.callables.callable_host import STACK_BELOW
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends
 from wedgehog.harness.record.error_words import TRACE

@@ -1,4 +1,4 @@
-"""The append-only record of one run."""
+"""The events of one run as they are recorded: appended, and sealed at the end."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property

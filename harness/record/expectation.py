@@ -81,7 +81,8 @@ def mismatch(expected: Iterable[str], value: object, words: Iterable[object] = (
 def shown(value: object) -> str:
     """A value in the words of a YAML file."""
     if isinstance(value, Mapping):
-        return "a mapping"
+        keys = ", ".join(map(str, value))
+        return f"a mapping with the key{'s' * (len(value) > 1)} {keys}" if 0 < len(keys) <= 40 else "a mapping"
     if isinstance(value, list):
         return "an empty list" if not value else "a list"
     if value is None:

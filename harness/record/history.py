@@ -1,4 +1,4 @@
-"""The append-only record of one run, and its views for checks: `history.turns`, `turn.steps`, `step.calls`."""
+"""The history of one run: its events, and their views for checks: `history.turns`, `turn.steps`, `step.calls`."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping

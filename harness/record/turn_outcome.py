@@ -230,7 +230,7 @@ def _wordy(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome:
     if words and is_last_reply(turn, end.answer):
         return TurnOutcome("stopped at its limit", f"it ended with the model's words: {short(words)}")
     if words and not gone_wrong and claims_success(turn, unusual(end.answer, history), history):
-        return TurnOutcome("hidden", f"the model asked for one more tool, and {_SAID_INSTEAD} {short_end(words)}")
+        return TurnOutcome("hidden", f'the model asked for one more tool, and {_SAID_INSTEAD} "{short_end(words)}"')
     if words and not gone_wrong and (not history.run.carries_nonces or may_be_last_words(turn, end.answer)):
         return TurnOutcome("stopped at its limit", f"it ended with words of its own: {short(words)}")
     if turn.stimulus is not None and turn.stimulus.stimulus == "wake_up" and not failed(turn, made_good_by="any"):
@@ -268,8 +268,8 @@ def _said_only(words: str, gone_wrong: str) -> str:
     if not words:
         return "no answer and no word of an error"
     if not gone_wrong:
-        return f"no call failed, and {_SAID_INSTEAD} {short_end(words)} {IF_ITS_ERROR}"
-    return f"after {gone_wrong} it said only {short_end(words)} {IF_ITS_ERROR}"
+        return f'no call failed, and {_SAID_INSTEAD} "{short_end(words)}" {IF_ITS_ERROR}'
+    return f'after {gone_wrong} it said only "{short_end(words)}" {IF_ITS_ERROR}'
 
 
 def _lost_its_worker(turn: Turn, history: History) -> bool:

@@ -46,10 +46,10 @@ class AgentSandbox:
             ask_for_names="hosts" in self.job.scenario.needs,
         )
 
-    def databases(self, place: AgentContext, sessions: Sequence[AgentContext]) -> DatabaseLocks:
+    def databases(self, context: AgentContext, sessions: Sequence[AgentContext]) -> DatabaseLocks:
         """The databases in the folders of the agent and of its sessions."""
-        folders = [place.home, place.cwd, place.session_dir, *(it.session_dir for it in sessions)]
-        return DatabaseLocks([place.outside(it) for it in dict.fromkeys(folders)], f"{self.job.mark}/locks")
+        folders = [context.home, context.cwd, context.session_dir, *(it.session_dir for it in sessions)]
+        return DatabaseLocks([context.outside(it) for it in dict.fromkeys(folders)], f"{self.job.mark}/locks")
 
     def _bad_certificate(self, host: str, kind: str, *, accepted: bool) -> None:
         self.history.add_unless_sealed(BadCertificateShown(host=host, flaw=kind, accepted=accepted))

@@ -1,9 +1,10 @@
 """Why a control run failed: what is missing, and what its user can do."""
 
 import contextlib
+import re
 import signal
 
-from wedgehog.harness.agents.callable_host import STACK_BELOW
+from wedgehog.harness.agents.callables.callable_host import STACK_BELOW
 from wedgehog.harness.record.chat_refusals import refused_last
 from wedgehog.harness.record.error_words import TRACE, exception_in
 from wedgehog.harness.record.events.call import CallUnscripted
@@ -18,7 +19,8 @@ NO_PROPERTY = (
     "properties that lead to an answer, `finish: {with: {…}}`"
 )
 ASKS_FOR_ITS_URL = "does the agent use {llm_url}?"
-"""Said of an agent that runs well and makes no request."""
+"""Said of an agent that runs well and makes no request, and of one whose words are about a connection or a key."""
+_OF_THE_WAY = re.compile(r"connect|network|resolve|getaddrinfo|ENOTFOUND|api.?key|unauthori[sz]ed", re.IGNORECASE)
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""
 
@@ -71,7 +73,8 @@ def _silent(history: History) -> str:
     if refused:
         return f"it asked for {refused}: {what}.{_words(history)}"
     if failed:
-        return f"it said {words!r}: {what}" if words else f"{what}. It said nothing."
+        asks = f": {ASKS_FOR_ITS_URL}" if _OF_THE_WAY.search(words) else ""
+        return f"it said {words!r}: {what}{asks}" if words else f"{what}. It said nothing."
     waits = f"{hang.says}: " if hang is not None else ""
     return f"{waits}{what}: {ASKS_FOR_ITS_URL}{_words(history)}"
 

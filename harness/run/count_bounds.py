@@ -10,7 +10,7 @@ from wedgehog.harness.invariants import find
 from wedgehog.harness.invariants.tool_round_bound import TOOL_ROUNDS
 from wedgehog.harness.record.events.call import ReplyStarted, RequestArrived
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.judge import bounds
+from wedgehog.harness.run.judging.judge import bounds
 from wedgehog.harness.scenario.model import Scenario
 
 ENDLESS = 5

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wedgehog.fake_llm.reply import ToolCall
+from wedgehog.harness.agents.callables.warm_hosts import WarmHosts
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.warm_hosts import WarmHosts
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.run import RunStarted
 from wedgehog.harness.run.control import ControlFacts
@@ -17,7 +17,7 @@ from wedgehog.harness.run.recovery import recovery_calls
 from wedgehog.harness.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from wedgehog.harness.agents.browser import Browser
+    from wedgehog.harness.agents.pages.browser import Browser
 
 TURN_S = 120.0
 """The stock bound of a turn, where neither the spec nor the scenario names one."""

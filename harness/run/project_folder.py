@@ -15,13 +15,13 @@ from wedgehog.harness.scenario.project_file import RULES_FILES, ProjectFileConfi
 
 @dataclass
 class ProjectFolder:
-    """The files that a scenario names, in one run; `place` returns where the agent is, once that is known.
+    """The files that a scenario names, in one run; `context` returns where the agent is, once that is known.
 
     `workdir` is the folder that is copied to the agent's; what stands there already stays.
     """
 
     scenario: Scenario
-    place: Callable[[], AgentContext]
+    context: Callable[[], AgentContext]
     history: History
     workdir: Path | None = None
     _names: tuple[str, ...] = field(init=False)
@@ -68,8 +68,8 @@ class ProjectFolder:
         return replace(found, link_to=next(leads_to, "?"))
 
     def _path(self, name: str) -> Path:
-        place = self.place()
-        return place.outside(place.cwd / name)
+        context = self.context()
+        return context.outside(context.cwd / name)
 
     def _write(self, given: Mapping[str, ProjectFileConfig]) -> None:
         for name, config in given.items():

@@ -6,7 +6,7 @@ from wedgehog.fake_llm.script.position import Positions
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.cpu_wait import CpuMeter, LagMonitor
+from wedgehog.harness.run.watching.cpu_wait import CpuMeter, LagMonitor
 
 
 @dataclass

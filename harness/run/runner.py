@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from wedgehog.fake_llm.server import FakeLLM
-from wedgehog.fake_llm.tokens import TokenEndpoint
+from wedgehog.fake_llm.token_endpoint import TokenEndpoint
 from wedgehog.harness.agents.backend_links import passwords
 from wedgehog.harness.agents.base import AgentError, Session
 from wedgehog.harness.agents.context import AgentContext, no_wait
@@ -26,18 +26,13 @@ from wedgehog.harness.record.events.run import AskerSeen, LagSeen, Trouble
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.store import RunStore
-from wedgehog.harness.run.agent_processes import AgentProcesses
 from wedgehog.harness.run.agent_sandbox import AgentSandbox
-from wedgehog.harness.run.at_work import AtWork
-from wedgehog.harness.run.connection_watch import ConnectionWatch
 from wedgehog.harness.run.control import ControlFacts, read_control
-from wedgehog.harness.run.cpu_wait import CpuMeter, CpuWatch, LagMonitor
 from wedgehog.harness.run.deadline import Deadline
-from wedgehog.harness.run.diagnostics import Diagnostics, SimDiagnostics
 from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.messages import RunMessages, RunTokens
 from wedgehog.harness.run.project_folder import ProjectFolder
-from wedgehog.harness.run.recorder import Recorder
+from wedgehog.harness.run.recording.recorder import Recorder
 from wedgehog.harness.run.run_parts import RunParts
 from wedgehog.harness.run.run_services import CANARY, WEB, Links, RunServices
 from wedgehog.harness.run.scripted_model import positions_of, script_of
@@ -53,13 +48,18 @@ from wedgehog.harness.run.turn import (
     TurnPlayer,
 )
 from wedgehog.harness.run.turns import Turns, control_facts
+from wedgehog.harness.run.watching.agent_processes import AgentProcesses
+from wedgehog.harness.run.watching.at_work import AtWork
+from wedgehog.harness.run.watching.connection_watch import ConnectionWatch
+from wedgehog.harness.run.watching.cpu_wait import CpuMeter, CpuWatch, LagMonitor
+from wedgehog.harness.run.watching.diagnostics import Diagnostics, SimDiagnostics
 from wedgehog.harness.sandbox.disk import NoDiskError
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
 from wedgehog.harness.sandbox.process_info import peers_of
 from wedgehog.harness.scenario.trigger import BACKEND, CHANNEL, CHAT, HOST, STORE
 from wedgehog.harness.services import beacon
-from wedgehog.harness.services.backend import place_of
+from wedgehog.harness.services.backend import host_port
 from wedgehog.harness.sim.loop import watch_commands
 from wedgehog.harness.stdio_proxy.session import StdioServer
 
@@ -131,7 +131,7 @@ class _Run:
         self.positions = positions_of(job, tokens.salt)
         self.processes = AgentProcesses(f"{job.mark}/agent", clock, session_of=scenario.session_of)
         self.files = self._session_files()
-        self.project = ProjectFolder(scenario, lambda: self.place, history, folder_of(job.agent))
+        self.project = ProjectFolder(scenario, lambda: self.context, history, folder_of(job.agent))
         self.injector = Injector(
             links.plan,
             links,
@@ -171,13 +171,13 @@ class _Run:
         """The session files of the agent, in folders that are known when it is opened."""
         return SessionFiles(
             self.job.agent,
-            lambda: self.place,
+            lambda: self.context,
             self.history,
             self.messages.tokens.salt,
             self.store.folder,
             self.job.beside or Path(),
             self.job.scenario.session_of,
-            lambda: self.places,
+            lambda: self.contexts,
         )
 
     def _targets(self) -> Targets:
@@ -185,11 +185,11 @@ class _Run:
         return Targets(
             self.processes,
             self.files,
-            disk=lambda: self.place.disk,
+            disk=lambda: self.context.disk,
             grace_s=max(KILL_GRACE_LEAST_S, KILL_GRACE_S / self.job.time_scale),
             server=lambda: self.services,
-            hosts=lambda: self.place.hosts,
-            databases=lambda: self.sandbox.databases(self.place, list(self.places.values())),
+            hosts=lambda: self.context.hosts,
+            databases=lambda: self.sandbox.databases(self.context, list(self.contexts.values())),
         )
 
     async def play(self) -> ControlFacts | None:
@@ -205,9 +205,9 @@ class _Run:
             self.links.open("llm", (llm.host, llm.port)),
         ):
             try:
-                self.place = self._agent_context()
-                self.places = contexts(self.job.agent, self.place, self.job.scenario.sessions)
-                self.urls |= {"web_url": self.place.web_url or "", "cwd": str(self.place.cwd)}
+                self.context = self._agent_context()
+                self.contexts = contexts(self.job.agent, self.context, self.job.scenario.sessions)
+                self.urls |= {"web_url": self.context.web_url or "", "cwd": str(self.context.cwd)}
                 async with self._background(), self._agent() as session:
                     await self._all_turns(session, lag)
             finally:
@@ -251,7 +251,7 @@ class _Run:
             hosts=self.sandbox.private_hosts(),
             chat=self.services.chat,
             chat_url=links.url(CHAT),
-            backends={name: place_of(links[BACKEND + name].address) for name in self.job.agent.links},
+            backends={name: host_port(links[BACKEND + name].address) for name in self.job.agent.links},
             pipe=self.pipes.address,
             simulated=self.simulated,
             port=self.services.port,
@@ -272,7 +272,7 @@ class _Run:
         spec = self.job.agent
         scenario = self.job.scenario
         at_once, struck = scenario.sessions_at_once, "processes" in scenario.needs
-        async with open_sessions(spec, self.places, at_once=at_once, struck=struck) as sessions:
+        async with open_sessions(spec, self.contexts, at_once=at_once, struck=struck) as sessions:
             self.processes.sessions.extend(sessions)
             try:
                 yield sessions[0]
@@ -280,7 +280,7 @@ class _Run:
                 self.files.keep()
 
     async def _all_turns(self, session: Session, lag: LagMonitor) -> None:
-        hosts, store = self.place.hosts, self.store
+        hosts, store = self.context.hosts, self.store
         inside = hosts.links_by_address if isinstance(hosts, PrivateHosts) else {}
         processes, links = self.processes, self.links.addresses()
         processes.peers = lambda found: peers_of(found, links, inside)

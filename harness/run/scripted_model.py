@@ -7,8 +7,8 @@ from wedgehog.fake_llm.reply import Reply
 from wedgehog.fake_llm.script.calls_in_text import CallsInText
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.script.results_in_text import ResultsInText
+from wedgehog.fake_llm.script.script_file import conversation_of
 from wedgehog.fake_llm.script.turns import Beacon, FinishCall, ScriptedTurn, TurnScript
-from wedgehog.fake_llm.script.when import conversation_of
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.run.control import shape_in
 from wedgehog.harness.run.job import Job

@@ -12,13 +12,13 @@ from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.fake_llm.script.turns import CLOSING, HEARD, TurnScript, expand, offers, spoken, text_of, within_tools
 from wedgehog.fake_llm.stop_sequences import before_stop
-from wedgehog.fake_llm.tokens import TokenEndpoint
+from wedgehog.fake_llm.token_endpoint import TokenEndpoint
 from wedgehog.fake_llm.usage import output_tokens, within_limit
 from wedgehog.harness.faults.reply_fault import Context
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.error_words import FIRST_WORDS, plain
-from wedgehog.harness.run.placing import SentReply
+from wedgehog.harness.run.recording.placing import SentReply
 from wedgehog.harness.services.beacon import dotted
 
 

@@ -26,10 +26,10 @@ MOST_HELD = 64
 
 @dataclass
 class SessionFiles(SessionFileTargets):
-    """The agent's session files in one run; `place` returns where the agent is, once that is known."""
+    """The agent's session files in one run; `context` returns where the agent is, once that is known."""
 
     spec: AgentSpec
-    place: Callable[[], AgentContext]
+    context: Callable[[], AgentContext]
     history: History
     salt: str
     """The beginning of the tokens that scripted commands print."""
@@ -39,7 +39,7 @@ class SessionFiles(SessionFileTargets):
     """The folder of the files to plant."""
     session_of: Callable[[int], str] = lambda turn: MAIN_SESSION
     """The name of the session of a turn."""
-    places: Callable[[], Mapping[str, AgentContext]] = dict
+    contexts: Callable[[], Mapping[str, AgentContext]] = dict
     """Returns where each session is, if there are several."""
     saved: int = 0
     _known_patterns: dict[str, list[Path]] = field(default_factory=dict)
@@ -55,14 +55,14 @@ class SessionFiles(SessionFileTargets):
         self.look()
         if name is None:
             return
-        lines, place = (self.beside / name).read_bytes(), self.place()
-        path = str(plant(self.spec, place, lines).relative_to(place.folder.absolute()))
+        lines, context = (self.beside / name).read_bytes(), self.context()
+        path = str(plant(self.spec, context, lines).relative_to(context.folder.absolute()))
         self.history.add(SessionPlanted(turn=turn, path=path, lines=len(lines.splitlines()), sha256=_sha256(lines)))
 
     def keep(self) -> None:
         """Copy the session files at the end of the run."""
-        for file in dict.fromkeys(it for place in self._places() for it in session_files(self.spec, place)):
-            data, name = file.read_bytes(), name_of(file, self.place())
+        for file in dict.fromkeys(it for context in self._contexts() for it in session_files(self.spec, context)):
+            data, name = file.read_bytes(), name_of(file, self.context())
             _write(self.kept / "session" / name, data)
             self.history.add(SessionKept(path=str(name), sha256=_sha256(data), size=len(data)))
         while self._held:
@@ -71,7 +71,7 @@ class SessionFiles(SessionFileTargets):
     def look(self) -> Sequence[tuple[str, int, int, int]]:
         """A value that changes whenever one of the files is written."""
         found = []
-        for file in dict.fromkeys(it for place in self._places() for it in self._files(place)):
+        for file in dict.fromkeys(it for context in self._contexts() for it in self._files(context)):
             with suppress(OSError):
                 seen = file.stat()
                 self._compare(file, seen)
@@ -103,9 +103,9 @@ class SessionFiles(SessionFileTargets):
         without one are not torn either: half of a pid in a lock file would name another process.
         """
         self.look()
-        mine = self._place_of(turn)
+        mine = self._context_of(turn)
         files = self._files(mine)
-        others = {file for place in self._places() if place is not mine for file in self._files(place)}
+        others = {file for context in self._contexts() if context is not mine for file in self._files(context)}
         spoken = {file for file in files if self._has_a_message(file)}
         whole_ones = self._replaced | others | ({*files} - spoken if spoken else set())
         torn = torn_of([file for file in files if file not in whole_ones]) if tear else None
@@ -129,26 +129,26 @@ class SessionFiles(SessionFileTargets):
             return NEVER_TORN
         return A_DATABASE if any(map(is_database, files)) else ""
 
-    def _patterns(self, place: AgentContext) -> list[Path]:
-        if place.session not in self._known_patterns:
-            self._known_patterns[place.session] = session_patterns(self.spec, place)
-        return self._known_patterns[place.session]
+    def _patterns(self, context: AgentContext) -> list[Path]:
+        if context.session not in self._known_patterns:
+            self._known_patterns[context.session] = session_patterns(self.spec, context)
+        return self._known_patterns[context.session]
 
-    def _places(self) -> Collection[AgentContext]:
-        return self.places().values() or (self.place(),)
+    def _contexts(self) -> Collection[AgentContext]:
+        return self.contexts().values() or (self.context(),)
 
-    def _place_of(self, turn: int) -> AgentContext:
-        return self.places().get(self.session_of(turn)) or self.place()
+    def _context_of(self, turn: int) -> AgentContext:
+        return self.contexts().get(self.session_of(turn)) or self.context()
 
-    def _files(self, place: AgentContext) -> list[Path]:
+    def _files(self, context: AgentContext) -> list[Path]:
         """Those that the spec names; where it names none, all in its session folder."""
         if self.spec.session_files:
-            return files_like(self._patterns(place), place)
-        return sorted(path for path in place.outside(place.session_dir).rglob("*") if path.is_file())
+            return files_like(self._patterns(context), context)
+        return sorted(path for path in context.outside(context.session_dir).rglob("*") if path.is_file())
 
     def _save(self, turn: int, file: Path, *, torn: bool) -> None:
         data = file.read_bytes()
-        path = Path(f"session-at-kill-{self.saved}") / name_of(file, self.place())
+        path = Path(f"session-at-kill-{self.saved}") / name_of(file, self.context())
         _write(self.kept / path, data)
         mine, found = self.session_of(turn), results_in(data, self.salt, torn=torn)
         results = tuple(token for token in found if self.session_of(turn_of(token)) == mine)
@@ -166,10 +166,10 @@ def _write(target: Path, data: bytes) -> None:
     target.write_bytes(data)
 
 
-def name_of(file: Path, place: AgentContext) -> Path:
+def name_of(file: Path, context: AgentContext) -> Path:
     """A file's path from the run's folder, inside or outside the agent's disk; its bare name if it is elsewhere."""
-    home = place.home.parent
-    for folder in (home, place.outside(place.home).parent):
+    home = context.home.parent
+    for folder in (home, context.outside(context.home).parent):
         if file.is_relative_to(folder):
             return file.relative_to(folder)
     return Path(file.name)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from wedgehog.harness.agents.base import AgentError, Outcome, Session
-from wedgehog.harness.inject.processes import ToRunner
+from wedgehog.harness.inject.process_faults import ToRunner
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import (
     AbortSent,

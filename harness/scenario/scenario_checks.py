@@ -71,7 +71,7 @@ def _mistakes(scenario: ScenarioKeys, words: FaultConfig, beside: set[int]) -> I
     """What is wrong with a fault in this scenario, and the keys of it."""
     turn, turns = words.at.turn, len(scenario.turns)
     if turn > turns:
-        yield "there is only 1 turn" if turns == 1 else f"there are only {turns} turns", "at", "turn"
+        yield f"there is no turn {turn}, only {turns}", "at", "turn"
         return
     if words.at.session == "idle" and not scenario.turns[turn - 1].pause_s:
         yield f"the session is not idle before turn {turn}: give this turn `pause_s: 4`", "at", "session"

@@ -23,9 +23,9 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.job import Job
-from wedgehog.harness.run.judge import judge
-from wedgehog.harness.run.sim_player import why_not_in_virtual_time
-from wedgehog.harness.run.sim_worker import play
+from wedgehog.harness.run.judging.judge import judge
+from wedgehog.harness.run.simulated.sim_player import why_not_in_virtual_time
+from wedgehog.harness.run.simulated.sim_worker import play
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.player import Measures, Played, behaviour_of, measures_of

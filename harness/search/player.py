@@ -17,7 +17,7 @@ from wedgehog.harness.record.ledger import played_ledger
 from wedgehog.harness.record.store import read_run
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call
-from wedgehog.harness.run.judge import CONSEQUENCES
+from wedgehog.harness.run.judging.judge import CONSEQUENCES
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.search.scripts import Drawn
 

@@ -11,7 +11,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts
-from wedgehog.harness.run.sim_player import LAST_WORDS, SimPlayer, why_not_in_virtual_time
+from wedgehog.harness.run.simulated.sim_player import LAST_WORDS, SimPlayer, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.search.capabilities import Capabilities
 from wedgehog.harness.search.cells import Cell

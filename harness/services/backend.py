@@ -176,7 +176,7 @@ class BackendProxy:
             try:
                 from_server, to_server = await asyncio.open_connection(*self._server)
             except OSError as wrong:
-                self._observer.trouble(f"{self.name}: {place_of(self._server)} refused a connection: {wrong.strerror}")
+                self._observer.trouble(f"{self.name}: {host_port(self._server)} refused a connection: {wrong.strerror}")
                 return
             stack.callback(to_server.close)
             try:
@@ -276,7 +276,7 @@ class _Crossing:
             self._whole.set()
 
 
-def place_of(address: Address) -> str:
+def host_port(address: Address) -> str:
     """`host:port`"""
     return f"{address[0]}:{address[1]}"
 

@@ -20,8 +20,8 @@ from wedgehog.harness.network.base import Address, Link, Network
 from wedgehog.harness.record.clock import Clock, WallClock
 from wedgehog.harness.record.events.call import ReplyEnded
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.placing import SentReply
-from wedgehog.harness.run.recorder import Recorder
+from wedgehog.harness.run.recording.placing import SentReply
+from wedgehog.harness.run.recording.recorder import Recorder
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario.trigger import Trigger
 from wedgehog.harness.sim.clock import SimClock

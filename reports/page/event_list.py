@@ -7,9 +7,9 @@ from itertools import islice
 
 from wedgehog.harness.record.history import History
 from wedgehog.reports.calls import stops
+from wedgehog.reports.event_lines import event_lines
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.page.timeline_svg import event_id, place_id
-from wedgehog.reports.timeline import timeline
 from wedgehog.reports.words import many, seconds
 
 FIRST, LAST = 120, 60
@@ -38,7 +38,7 @@ def listed(history: History, bad: Collection[int], linked: Collection[int]) -> L
     All of `linked` are in the list, and what came around the stop of a turn; those in `bad` also if they are of a kind
     that the list leaves out.
     """
-    lines = [(history.events[event].at_s, says, event) for _, says, event in timeline(history, also=bad)]
+    lines = [(history.events[event].at_s, says, event) for _, says, event in event_lines(history, also=bad)]
     near = _near_stops(history, [event for _, _, event in lines])
     kept: list[tuple[float, str, int] | int] = []
     for number, line in enumerate(lines):

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from wedgehog.fake_llm.script.conversations import ConversationBounds, ConversationConfig
-from wedgehog.fake_llm.script.when import ConversationWhen, ReplyLine, When
+from wedgehog.fake_llm.script.script_file import ConversationWhen, ReplyLine, When
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall, Limits, Timeout
 from wedgehog.harness.commands.reference import blocks, rendered, schema, table
@@ -54,6 +54,14 @@ def test_every_fault_and_invariant_is_in_the_tables():
     text = "".join(blocks().values())
     rows = [f"| `{name}` |" for name in registered()] + [f"| [`{name}`](#{name}) |" for name in known()]
     assert [row for row in rows if row not in text] == []
+
+
+def test_the_levels_name_what_counts_at_strict_only(docs: Path):
+    """`turn_answered` stands there too: it is stock where a scenario names it."""
+    _, _, levels = (docs / "verdicts.md").read_text(encoding="utf-8").partition("\n## Levels\n")
+    cells = re.findall(r"\| ((?:`\w+`(?:, )?)+) \|$", levels.partition("\n## ")[0], re.M)
+    named = {name for cell in cells for name in re.findall(r"\w+", cell)}
+    assert named - {"turn_answered"} == {name for name, it in known().items() if it.level == "strict"}
 
 
 def test_a_cell_cannot_break_its_table():

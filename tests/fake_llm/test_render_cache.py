@@ -10,7 +10,7 @@ import pytest
 from wedgehog.fake_llm.ids import made_up, recorded_ids
 from wedgehog.fake_llm.observer import WriteEnded
 from wedgehog.fake_llm.reply import Reply, Text, Thinking, ToolCall
-from wedgehog.fake_llm.script.when import WhenScript
+from wedgehog.fake_llm.script.script_file import WhenScript
 from wedgehog.fake_llm.wire_reply import chunked
 
 RICH = Reply((Thinking("Hm."), Text("Grüße 👩‍🚀 there."), ToolCall("shell", {"command": "ls"}), ToolCall("shell")))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolResultSeen
 from wedgehog.fake_llm.reply import Failure, Reply, Text, Thinking, ToolCall, UnscriptedError, Usage
 from wedgehog.fake_llm.script.items import ReplyConfig
-from wedgehog.fake_llm.script.when import ScriptFile, WhenScript
+from wedgehog.fake_llm.script.script_file import ScriptFile, WhenScript
 
 
 def talk(*messages: Message, wire: str = "anthropic", model: str = "m5-mini") -> Conversation:

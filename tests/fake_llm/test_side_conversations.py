@@ -11,8 +11,8 @@ from wedgehog.fake_llm.script.call_tokens import note, prompt_mark
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.openings import QuotedMessage, asides, lasting
 from wedgehog.fake_llm.script.position import CallPosition, Positions
+from wedgehog.fake_llm.script.script_file import ConversationWhen
 from wedgehog.fake_llm.script.turns import ScriptedTurn, TurnScript
-from wedgehog.fake_llm.script.when import ConversationWhen
 
 SALT, MARKER, WORDS = "wbcdf", "mkqrst1q", "Read both files, please."
 TEXT = {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}

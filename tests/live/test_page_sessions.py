@@ -20,15 +20,15 @@ from tests.browsers import has_browser
 from wedgehog.harness.agents.base import AgentError, Session
 from wedgehog.harness.agents.context import AgentContext, Work
 from wedgehog.harness.agents.opening import open_agent
-from wedgehog.harness.agents.page_script import TEXTS
-from wedgehog.harness.agents.page_spec import PageAgent
-from wedgehog.harness.agents.page_view import PageView
+from wedgehog.harness.agents.pages.page_script import TEXTS
+from wedgehog.harness.agents.pages.page_spec import PageAgent
+from wedgehog.harness.agents.pages.page_view import PageView
+from wedgehog.harness.agents.pages.users_browser import browser_of_users
 from wedgehog.harness.agents.spec import load_spec
-from wedgehog.harness.agents.users_browser import browser_of_users
 from wedgehog.harness.record.clock import WallClock
 
 if TYPE_CHECKING:
-    from wedgehog.harness.agents.browser import Browser
+    from wedgehog.harness.agents.pages.browser import Browser
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 SMALL = '''\
@@ -161,7 +161,7 @@ async def test_an_error_that_its_user_saw_for_a_moment_was_seen(opened: Opened):
 
 async def test_a_message_that_a_page_was_not_ready_for_is_typed_again(opened: Opened, monkeypatch: pytest.MonkeyPatch):
     """The script of a page may run only after its user can type."""
-    monkeypatch.setattr("wedgehog.harness.agents.page.TAKEN_WITHIN_S", 2.0)
+    monkeypatch.setattr("wedgehog.harness.agents.pages.page.TAKEN_WITHIN_S", 2.0)
     async with opened(url="/?late") as session:
         assert (await _said(session, "mk1 here")).answer == "here of 0"
 
@@ -176,7 +176,7 @@ async def test_a_page_may_go_to_another_address_by_itself(opened: Opened):
 async def test_a_page_that_does_not_load_again_holds_nothing_up(opened: Opened, monkeypatch: pytest.MonkeyPatch):
     """A service may take a connection and say nothing, also between two turns."""
     async with opened(url="/silent") as session:
-        monkeypatch.setattr("wedgehog.harness.agents.page_window.LOADED_WITHIN_S", 1.0)
+        monkeypatch.setattr("wedgehog.harness.agents.pages.page_window.LOADED_WITHIN_S", 1.0)
         await _said(session, "mk1 here")
         await asyncio.wait_for(session.load_again(), 20)
         assert "Timeout" in (await _said(session, "mk2 there", first=False)).error
@@ -184,7 +184,7 @@ async def test_a_page_that_does_not_load_again_holds_nothing_up(opened: Opened, 
 
 async def test_a_page_that_does_nothing_has_said_nothing(opened: Opened, monkeypatch: pytest.MonkeyPatch):
     """It shows when it works, and did not. An error that stands there already can not be seen to come again."""
-    monkeypatch.setattr("wedgehog.harness.agents.page.SILENT_S", 0.5)
+    monkeypatch.setattr("wedgehog.harness.agents.pages.page.SILENT_S", 0.5)
     async with opened() as session:
         told = await _said(session, "mk1 mute")
         assert (told.answer, told.error, told.ended) == ("", "", "by itself")
@@ -196,7 +196,7 @@ async def test_the_button_stops_a_turn_and_one_that_is_not_there_can_not_be_pres
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ):
     """Then the agent was not stopped, which is no verdict on what it does after a stop."""
-    monkeypatch.setattr("wedgehog.harness.agents.page.ABORT_TIMEOUT_S", 0.5)
+    monkeypatch.setattr("wedgehog.harness.agents.pages.page.ABORT_TIMEOUT_S", 0.5)
     async with opened() as session:
         for message, answer in (("mk1 stoppable", "stopped"), ("mk2 endless", None)):
             saying = asyncio.create_task(_said(session, message, first=answer is not None))
@@ -214,7 +214,7 @@ async def test_a_second_user_has_a_window_of_their_own(opened: Opened):
     async with opened() as session:
         await _said(session, "mk1 here")
         await session.load_again()
-        other = await session.apart("other", session._place, session.surroundings)
+        other = await session.apart("other", session._context, session.surroundings)
         try:
             assert (await _said(other, "mk2 there")).answer == "there of 0"
         finally:
@@ -230,11 +230,11 @@ async def test_a_spec_that_does_not_lead_to_a_conversation_is_no_verdict(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, new_chat: str, why: str
 ):
     """The page has no such button; or a press of it changes nothing, and neither does the address."""
-    monkeypatch.setattr("wedgehog.harness.agents.page_window.CHANGES_WITHIN_S", 0.3)
+    monkeypatch.setattr("wedgehog.harness.agents.pages.page_window.CHANGES_WITHIN_S", 0.3)
     async with opened(one_user=True, new_chat=new_chat) as session:
         await _said(session, "mk1 here")
-        monkeypatch.setattr("wedgehog.harness.agents.page_window.LOADED_WITHIN_S", 0.5)
-        other = await session.apart("other", session._place, session.surroundings)
+        monkeypatch.setattr("wedgehog.harness.agents.pages.page_window.LOADED_WITHIN_S", 0.5)
+        other = await session.apart("other", session._context, session.surroundings)
         with pytest.raises(AgentError, match=why):
             await _said(other, "mk2 there")
             await _said(session, "mk3 where", first=False)
@@ -267,7 +267,7 @@ async def test_a_page_is_read_in_one_call_as_playwright_reads_it(
         view = PageView(page, PageAgent(start=("x",), **{**KEYS, "answer": answer}))
         assert (await page.evaluate(TEXTS, [answer]) is not None) == by_script
         seen = await view.read()
-        monkeypatch.setattr("wedgehog.harness.agents.page_view.TEXTS", "() => null")
+        monkeypatch.setattr("wedgehog.harness.agents.pages.page_view.TEXTS", "() => null")
         assert seen == await view.read()
         assert "one" in seen.answers and seen.errors == ["Oh"] and not seen.busy
     finally:

@@ -188,7 +188,9 @@ def judged(simulating_python: str, tmp_path_factory: pytest.TempPathFactory) -> 
         entries = [_entry(folder, *pair, with_tools=pair[0] in {*OF_TOOLS, REFUSED, WHY}) for pair in sorted(pairs)]
         jobs = AT_ONCE if world == "live" else usual_jobs()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("wedgehog.harness.run.sim_player.sys", SimpleNamespace(executable=simulating_python))
+            patch.setattr(
+                "wedgehog.harness.run.simulated.sim_player.sys", SimpleNamespace(executable=simulating_python)
+            )
             for module in ("agents.surroundings", "services.mcp.host"):
                 patch.setattr(f"wedgehog.harness.{module}.sys", SimpleNamespace(executable=python))
             return play(entries, Options(folder / "runs", world=world, jobs=jobs, turn_s=turn_s))

@@ -77,7 +77,7 @@ def test_an_agent_that_computes_without_an_end_is_an_error_of_that_run_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     """No virtual time passes meanwhile, so it is stopped by the processor time that it has used."""
-    monkeypatch.setattr("wedgehog.harness.run.sim_worker.CPU_LIMIT_S", 2.0)
+    monkeypatch.setattr("wedgehog.harness.run.simulated.sim_worker.CPU_LIMIT_S", 2.0)
     pairs = [entry(story, spec(tmp_path, "computes")) for story in ("stall-once", "reset-mid-reply")]
     found = play(pairs, Options(tmp_path / "runs", world="sim"))
     stalled, cut = (found[story, "computes"] for story in ("stall-once", "reset-mid-reply"))

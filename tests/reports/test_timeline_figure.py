@@ -16,15 +16,15 @@ from wedgehog.harness.record.events.service import ChatAsked, PageAsked, PipeClo
 from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, Frozen, Thawed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import fail, inconclusive, passed
-from wedgehog.harness.run.fired_timers import timers_fired
+from wedgehog.harness.run.judging.fired_timers import timers_fired
 from wedgehog.reports import write_folder
 from wedgehog.reports.calls import marks, violations
+from wedgehog.reports.event_lines import files_in_words
 from wedgehog.reports.lane import LaneItem, span_of
 from wedgehog.reports.lanes import lanes
 from wedgehog.reports.page.event_list import FIRST, LAST, listed
 from wedgehog.reports.page.run_section import EVIDENCE_LINKED
 from wedgehog.reports.page.timeline_svg import TICKS, timeline_figure
-from wedgehog.reports.timeline import files_in_words
 
 from .conftest import Campaign, HandClock, Telling, dangling, judgement, storm
 

@@ -194,9 +194,9 @@ async def _connect(agent: AgentSpec, out: Path, how: ProbeOptions) -> Taken:
         BlackHole() as hole,
     ):
         url = f"http://127.0.0.1:{hole.port}"
-        place = AgentContext(Path(folder) / "run", url, CANARY, "connect", mark, out / "connect.log", clock)
+        context = AgentContext(Path(folder) / "run", url, CANARY, "connect", mark, out / "connect.log", clock)
         try:
-            async with open_agent(agent, place) as session:
+            async with open_agent(agent, context) as session:
                 return await watched(session, hole, clock, agent.start_s, how.look_out_s)
         except AgentError as wrong:
             return Taken(CONNECT, skipped=str(wrong))

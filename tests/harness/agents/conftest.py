@@ -14,7 +14,7 @@ from wedgehog.harness.record.clock import WallClock
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> AgentContext:
+def context(tmp_path: Path) -> AgentContext:
     """A context for one run, with a unique mark."""
     return AgentContext(
         folder=tmp_path / "run",

@@ -56,17 +56,17 @@ def spec(spec_of: Any) -> Any:
 
 
 async def test_a_notification_of_the_agents_own_is_ignored(
-    spec: Any, place: AgentContext, caplog: pytest.LogCaptureFixture
+    spec: Any, context: AgentContext, caplog: pytest.LogCaptureFixture
 ):
     """It needs no answer, and is no error."""
-    async with open_sessions(spec, contexts(spec, place, ("A",))) as (a,):
+    async with open_sessions(spec, contexts(spec, context, ("A",))) as (a,):
         assert (await a.say("one", first=True)).answer.endswith("one")
     assert caplog.records == []
 
 
-async def test_sessions_share_a_process_and_each_gets_its_own_words(spec: Any, place: AgentContext):
+async def test_sessions_share_a_process_and_each_gets_its_own_words(spec: Any, context: AgentContext):
     """At the same time, and one after the other."""
-    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as (a, b):
+    async with open_sessions(spec, contexts(spec, context, ("A", "B"))) as (a, b):
         both = await asyncio.gather(a.say("one", first=True), b.say("two", first=True))
         later = [await session.say("more", first=False) for session in (a, b)]
         pid = str(a.started.pid)
@@ -78,9 +78,9 @@ async def test_sessions_share_a_process_and_each_gets_its_own_words(spec: Any, p
     assert [said.answer for said in later] == [f"{said.answer} more" for said in both]
 
 
-async def test_a_process_of_two_sessions_that_ends_is_started_once_and_loads_both(spec: Any, place: AgentContext):
+async def test_a_process_of_two_sessions_that_ends_is_started_once_and_loads_both(spec: Any, context: AgentContext):
     """The one that was killed with it is told so, and both go on."""
-    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as (a, b):
+    async with open_sessions(spec, contexts(spec, context, ("A", "B"))) as (a, b):
         await a.say("one", first=True)
         waiting = asyncio.create_task(b.say("slow", first=True))
         while not b._ready:  # type: ignore[attr-defined]
@@ -94,9 +94,9 @@ async def test_a_process_of_two_sessions_that_ends_is_started_once_and_loads_bot
     assert len(a.starts) == 2
 
 
-async def test_a_stopped_turn_leaves_the_other_session_its_process(spec: Any, place: AgentContext):
+async def test_a_stopped_turn_leaves_the_other_session_its_process(spec: Any, context: AgentContext):
     """One session obeys `session/cancel`; one is deaf, and its user no longer waits for it."""
-    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as (a, b):
+    async with open_sessions(spec, contexts(spec, context, ("A", "B"))) as (a, b):
         first = [await session.say("one", first=True) for session in (a, b)]
         deaf, slow = (asyncio.create_task(it.say(word, first=False)) for it, word in ((a, "deaf"), (b, "slow")))
         await asyncio.sleep(0)
@@ -110,9 +110,9 @@ async def test_a_stopped_turn_leaves_the_other_session_its_process(spec: Any, pl
     assert stopped.answer == f"{first[1].answer} slow" and stopped.ended == "deadline"
 
 
-async def test_sessions_have_a_process_each_where_a_fault_strikes_one_of_them(spec: Any, place: AgentContext):
+async def test_sessions_have_a_process_each_where_a_fault_strikes_one_of_them(spec: Any, context: AgentContext):
     """A kill of one session's process must leave the other one alive."""
-    async with open_sessions(spec, contexts(spec, place, ("A", "B")), struck=True) as (a, b):
+    async with open_sessions(spec, contexts(spec, context, ("A", "B")), struck=True) as (a, b):
         for session in (a, b):
             await session.say("one", first=True)
         assert a.leader is not None and b.leader is not None and a.leader.pid != b.leader.pid
@@ -120,9 +120,9 @@ async def test_sessions_have_a_process_each_where_a_fault_strikes_one_of_them(sp
         assert (await b.say("two", first=False)).answer == f"{b.leader.pid} n1 one two"
 
 
-async def test_stderr_of_turns_at_the_same_time_is_known_to_be_of_both(spec: Any, place: AgentContext):
+async def test_stderr_of_turns_at_the_same_time_is_known_to_be_of_both(spec: Any, context: AgentContext):
     """A line of one session's turn is not taken for a line of the other's; of a turn alone it is its own."""
-    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as (a, b):
+    async with open_sessions(spec, contexts(spec, context, ("A", "B"))) as (a, b):
         alone = [await session.say("loud", first=True) for session in (a, b)]
         slow = asyncio.create_task(a.say("slow", first=False))
         while not a._in_turn():

@@ -160,7 +160,7 @@ STAYING: dict[Any, tuple[Any, dict[str, Any], float]] = {
 
 @pytest.mark.parametrize("way", STAYING)
 def test_an_agent_that_stays_has_answered_when_the_last_of_its_answer_came(
-    spec_of: Callable[..., AgentSpec], place: AgentContext, monkeypatch: pytest.MonkeyPatch, way: Any
+    spec_of: Callable[..., AgentSpec], context: AgentContext, monkeypatch: pytest.MonkeyPatch, way: Any
 ):
     """What it does until it says that its turn is over comes after the answer; so does a screen that blinks."""
     kind, keys, after_s = STAYING[way]
@@ -177,7 +177,7 @@ def test_an_agent_that_stays_has_answered_when_the_last_of_its_answer_came(
 
         monkeypatch.setattr(tui, "open_terminal", lambda columns, rows: (-1, -1))
         monkeypatch.setattr(tui, "press", lambda terminal, keys: program.write(keys) or len(keys))
-        there = replace(place, clock=SimClock())
+        there = replace(context, clock=SimClock())
         return await outcome_of(kind(spec, there, Surroundings({}, {}, ""), cast(Tree, Start())))
 
     answer, took_s = simulate(main)
@@ -193,13 +193,13 @@ def test_an_agent_that_stays_has_answered_when_the_last_of_its_answer_came(
     ],
 )
 def test_a_function_has_answered_when_it_returns_and_a_service_with_the_last_byte_of_the_answer(
-    spec_of: Callable[..., AgentSpec], place: AgentContext, keys: dict[str, Any], after_s: float
+    spec_of: Callable[..., AgentSpec], context: AgentContext, keys: dict[str, Any], after_s: float
 ):
     """Not when the model's last reply was over."""
     spec = spec_of(SIMULATED, **keys)
 
     async def main() -> tuple[str, float | None]:
-        async with open_agent(spec, replace(place, clock=SimClock(), simulated=True)) as session:
+        async with open_agent(spec, replace(context, clock=SimClock(), simulated=True)) as session:
             return await outcome_of(session)
 
     assert simulate(main) == ("Done", pytest.approx(after_s, abs=0.1))
@@ -220,14 +220,14 @@ DO, NE, OVER = '{"text": "Do"}', '{"text": "ne"}', '{"over": true}'
     ],
 )
 def test_a_command_has_answered_with_the_output_that_completes_its_answer(
-    spec_of: Callable[..., AgentSpec], place: AgentContext, answer: str, printed: list[str], after: int
+    spec_of: Callable[..., AgentSpec], context: AgentContext, answer: str, printed: list[str], after: int
 ):
     """What it prints after that, and its exit, come later; a plain answer ends with the last words."""
     line = ["{python}", "agent.py", json.dumps(printed)]
     spec = spec_of(SIMULATED, command=line, simulate="{here}/agent.py:prints", answer=answer)
 
     async def main() -> float | None:
-        async with open_agent(spec, replace(place, clock=SimClock(), simulated=True)) as session:
+        async with open_agent(spec, replace(context, clock=SimClock(), simulated=True)) as session:
             return (await session.say("go", first=True)).after_answer_s
 
     assert simulate(main) == pytest.approx(after * GOES_ON_S, abs=0.1)

@@ -52,11 +52,11 @@ PATIENCE_S = 20.0
 
 
 @pytest.fixture
-async def talk(spec_of: Any, place: Any) -> AsyncIterator[Any]:
+async def talk(spec_of: Any, context: Any) -> AsyncIterator[Any]:
     """Opens the agent, by default with the code above."""
     async with ChatService(WallClock(), 1) as service:
         host, port = service.address
-        there = replace(place, chat=service, chat_url=f"http://{host}:{port}")
+        there = replace(context, chat=service, chat_url=f"http://{host}:{port}")
 
         def opened(code: str = AGENT, work: Any = NO_WORK, **more: Any) -> Any:
             return open_agent(spec_of(code, **{"chat": CHAT, **more}), replace(there, work=work))

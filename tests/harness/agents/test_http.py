@@ -69,10 +69,10 @@ async def until(file: Path) -> str:
     return file.read_text()
 
 
-async def test_a_message_is_one_request_and_the_answer_is_in_the_reply(spec_of, place):
+async def test_a_message_is_one_request_and_the_answer_is_in_the_reply(spec_of, context):
     """The service is one process for all messages; its output during a turn belongs to that turn."""
     spec = spec_of(SERVICE, http=HTTP, usage={"input_tokens": "json:used.in"})
-    async with open_agent(spec, place) as session:
+    async with open_agent(spec, context) as session:
         pid = session.started.pid
         first = await session.say('hi "{home}"', first=True)
         second = await session.say("again", first=False)
@@ -80,7 +80,7 @@ async def test_a_message_is_one_request_and_the_answer_is_in_the_reply(spec_of, 
     assert (first.answer, first.error, first.status) == ('s1 says hi "{home}"', "", 200)
     assert (second.answer, second.usage) == ("s1 says again", ToldUsage(input_tokens=5))
     assert second.stdout == '/message {"session": "s1", "text": "again"} canary\n'
-    assert "/message" in place.log.read_text()
+    assert "/message" in context.log.read_text()
     assert not psutil.pid_exists(pid)
     assert session.started.entry.endswith("agent.py")
 
@@ -92,7 +92,7 @@ async def test_a_message_is_one_request_and_the_answer_is_in_the_reply(spec_of, 
         (['{"delta": "in "}', '{"error": {"message": "overloaded"}}'], "in ", "overloaded"),
     ],
 )
-async def test_the_answer_may_come_as_server_sent_events(spec_of, place, told: list[str], answer: str, error: str):
+async def test_the_answer_may_come_as_server_sent_events(spec_of, context, told: list[str], answer: str, error: str):
     """Its pieces are joined; an event may hold an error, with status 200."""
 
     async def say(_: web.Request) -> web.Response:
@@ -100,62 +100,62 @@ async def test_the_answer_may_come_as_server_sent_events(spec_of, place, told: l
 
     async with running({"/message": say}) as base:
         http = {"base": base, "url": "/message", "answer": "joined:delta", "error": "jsonl:error.message"}
-        async with open_agent(spec_of(http=http), place) as session:
+        async with open_agent(spec_of(http=http), context) as session:
             outcome = await session.say("hi", first=True)
     assert (outcome.answer, outcome.error, outcome.status) == (answer, error, 200)
     assert outcome.streamed
 
 
-async def test_an_http_error_is_an_error_and_not_an_answer(spec_of, place):
+async def test_an_http_error_is_an_error_and_not_an_answer(spec_of, context):
     """The text at the spec's path; without a path, the whole reply."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         told = await session.say("fail", first=True)
     assert (told.answer, told.error, told.status) == ("", "broken", 500)
     plain = {key: value for key, value in HTTP.items() if key != "error"}
-    async with open_agent(spec_of(SERVICE, http=plain), place) as session:
+    async with open_agent(spec_of(SERVICE, http=plain), context) as session:
         assert '"broken"' in (await session.say("fail", first=True)).error
 
 
-async def test_giving_up_closes_the_connection_and_the_service_goes_on(spec_of, place):
+async def test_giving_up_closes_the_connection_and_the_service_goes_on(spec_of, context):
     """The service sees the connection close, works on, and answers the next message."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
-        await until(place.cwd / "up")
+        await until(context.cwd / "up")
         await session.give_up()
         outcome = await turn
         assert (outcome.ended, outcome.answer, outcome.status, outcome.raised) == ("gave up", "", None, None)
-        assert await until(place.cwd / "seen") == "gone"
-        assert await until(place.cwd / "went-on")
+        assert await until(context.cwd / "seen") == "gone"
+        assert await until(context.cwd / "went-on")
         assert (await session.say("next", first=False)).answer == "s1 says next"
 
 
-async def test_the_deadline_closes_the_connection_too_and_the_service_stays(spec_of, place):
+async def test_the_deadline_closes_the_connection_too_and_the_service_stays(spec_of, context):
     """One slow turn does not end a service."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
-        await until(place.cwd / "up")
+        await until(context.cwd / "up")
         await session.end_turn()
         assert (await turn).ended == "deadline"
-        assert await until(place.cwd / "seen") == "gone"
+        assert await until(context.cwd / "seen") == "gone"
         assert (await session.say("next", first=False)).status == 200
 
 
-async def test_without_a_request_for_it_an_abort_closes_the_connection(spec_of, place):
+async def test_without_a_request_for_it_an_abort_closes_the_connection(spec_of, context):
     """A user could not do more."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
-        await until(place.cwd / "up")
+        await until(context.cwd / "up")
         await session.abort()
         assert (await turn).ended == "aborted" and session.stops_by_hanging_up
-        assert await until(place.cwd / "seen") == "gone"
+        assert await until(context.cwd / "seen") == "gone"
 
 
-async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services_reply(spec_of, place):
+async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services_reply(spec_of, context):
     """The turn's connection stays open until the service replies."""
     stopped = asyncio.Event()
 
     async def message(request: web.Request) -> web.Response:
-        (place.cwd / "up").write_text("1")
+        (context.cwd / "up").write_text("1")
         await stopped.wait()
         return web.json_response({"answer": "stopped by you"})
 
@@ -167,9 +167,9 @@ async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services
     async with running({"/message": message, "/stop": stop}) as base:
         http = {"base": base, "url": "/message", "answer": "json:answer"}
         http["abort"] = {"url": "/stop", "body": {"session": "{session}"}}
-        async with open_agent(spec_of(http=http), place) as session:
+        async with open_agent(spec_of(http=http), context) as session:
             turn = asyncio.create_task(session.say("x", first=True))
-            await until(place.cwd / "up")
+            await until(context.cwd / "up")
             await session.abort()
             outcome = await turn
     assert (outcome.answer, outcome.ended) == ("stopped by you", "aborted") and not session.stops_by_hanging_up
@@ -187,13 +187,13 @@ async def test_an_abort_is_the_specs_request_and_the_turn_ends_with_the_services
     ],
 )
 async def test_an_abort_that_the_service_refuses_while_the_turn_goes_on_blames_the_spec(
-    spec_of, place, stop: dict[str, str], said: str
+    spec_of, context, stop: dict[str, str], said: str
 ):
     """The agent was not stopped, so its next actions are not judged."""
     over = asyncio.Event()
 
     async def message(request: web.Request) -> web.Response:
-        (place.cwd / "up").write_text("1")
+        (context.cwd / "up").write_text("1")
         await over.wait()
         return web.Response()
 
@@ -201,16 +201,16 @@ async def test_an_abort_that_the_service_refuses_while_the_turn_goes_on_blames_t
         return web.Response(status=500)
 
     async with running({"/message": message, "/broken": broken}) as base:
-        async with open_agent(spec_of(http={"base": base, "url": "/message", "abort": stop}), place) as session:
+        async with open_agent(spec_of(http={"base": base, "url": "/message", "abort": stop}), context) as session:
             turn = asyncio.create_task(session.say("x", first=True))
-            await until(place.cwd / "up")
+            await until(context.cwd / "up")
             await session.abort()
             with pytest.raises(AgentError, match=said):
                 await asyncio.wait_for(turn, PATIENCE_S)
         over.set()
 
 
-async def test_an_abort_request_that_cannot_connect_blames_the_spec(spec_of, place):
+async def test_an_abort_request_that_cannot_connect_blames_the_spec(spec_of, context):
     """A service may accept aborts at another port; here no process listens on it."""
     up, over = asyncio.Event(), asyncio.Event()
 
@@ -227,7 +227,7 @@ async def test_an_abort_request_that_cannot_connect_blames_the_spec(spec_of, pla
     server = await asyncio.start_server(only_one, "127.0.0.1", 0)
     base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     spec = spec_of(http={"base": base, "url": "/m", "abort": {"url": "/stop"}})
-    async with open_agent(spec, place) as session:
+    async with open_agent(spec, context) as session:
         turn = asyncio.create_task(session.say("x", first=True))
         await asyncio.wait_for(up.wait(), PATIENCE_S)
         await session.abort()
@@ -236,12 +236,12 @@ async def test_an_abort_request_that_cannot_connect_blames_the_spec(spec_of, pla
     over.set()
 
 
-async def test_an_abort_that_came_too_late_to_stop_anything_was_refused_rightly(spec_of, place):
+async def test_an_abort_that_came_too_late_to_stop_anything_was_refused_rightly(spec_of, context):
     """The turn was ending already, so "no such turn" is the right reply."""
     asked = asyncio.Event()
 
     async def message(request: web.Request) -> web.Response:
-        (place.cwd / "up").write_text("1")
+        (context.cwd / "up").write_text("1")
         await asked.wait()
         return web.json_response({"answer": "done"})
 
@@ -251,19 +251,19 @@ async def test_an_abort_that_came_too_late_to_stop_anything_was_refused_rightly(
 
     async with running({"/message": message, "/stop": stop}) as base:
         http = {"base": base, "url": "/message", "answer": "json:answer", "abort": {"url": "/stop"}}
-        async with open_agent(spec_of(http=http), place) as session:
+        async with open_agent(spec_of(http=http), context) as session:
             turn = asyncio.create_task(session.say("x", first=True))
-            await until(place.cwd / "up")
+            await until(context.cwd / "up")
             await session.abort()
             assert (await asyncio.wait_for(turn, PATIENCE_S)).answer == "done"
 
 
-async def test_the_turn_does_not_wait_for_the_reply_to_an_abort(spec_of, place):
+async def test_the_turn_does_not_wait_for_the_reply_to_an_abort(spec_of, context):
     """The reply may be late or missing; the turn ends with its own request."""
     stopped, over = asyncio.Event(), asyncio.Event()
 
     async def message(request: web.Request) -> web.Response:
-        (place.cwd / "up").write_text("1")
+        (context.cwd / "up").write_text("1")
         await stopped.wait()
         return web.json_response({"answer": "stopped by you"})
 
@@ -274,15 +274,15 @@ async def test_the_turn_does_not_wait_for_the_reply_to_an_abort(spec_of, place):
 
     async with running({"/message": message, "/stop": stop}) as base:
         http = {"base": base, "url": "/message", "answer": "json:answer", "abort": {"url": "/stop"}}
-        async with open_agent(spec_of(http=http), place) as session:
+        async with open_agent(spec_of(http=http), context) as session:
             turn = asyncio.create_task(session.say("x", first=True))
-            await until(place.cwd / "up")
+            await until(context.cwd / "up")
             await asyncio.wait_for(session.abort(), PATIENCE_S)
             assert (await asyncio.wait_for(turn, PATIENCE_S)).answer == "stopped by you"
         over.set()
 
 
-async def test_a_service_that_already_runs_is_neither_started_nor_stopped(spec_of, place):
+async def test_a_service_that_already_runs_is_neither_started_nor_stopped(spec_of, context):
     """Only requests are sent; a wake-up is a request of its own."""
     asked = []
 
@@ -292,7 +292,7 @@ async def test_a_service_that_already_runs_is_neither_started_nor_stopped(spec_o
 
     async with running({"/m/s1": any_request, "/tick": any_request}) as base:
         http = {"base": base + "/", "url": "/m/{session}", "body": "{message}", "wake_up": {"url": "/tick"}}
-        async with open_agent(spec_of(http=http), place) as session:
+        async with open_agent(spec_of(http=http), context) as session:
             outcome = await session.say("hi", first=True)
             await session.say("ignored", kind="wake_up", first=False)
             assert session.started.pid is None
@@ -300,7 +300,7 @@ async def test_a_service_that_already_runs_is_neither_started_nor_stopped(spec_o
     assert asked == [("POST", "/m/s1", '"hi"'), ("POST", "/tick", "")]
 
 
-async def test_a_request_is_never_repeated_by_us(spec_of, place):
+async def test_a_request_is_never_repeated_by_us(spec_of, context):
     """A connection that closes without a reply ends the turn after one request."""
     requests = []
 
@@ -313,15 +313,15 @@ async def test_a_request_is_never_repeated_by_us(spec_of, place):
 
     server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
     base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server, open_agent(spec_of(http={"base": base, "url": "/m"}), place) as session:
+    async with server, open_agent(spec_of(http={"base": base, "url": "/m"}), context) as session:
         outcome = await session.say("hi", first=True)
     assert outcome.raised and "ServerDisconnected" in outcome.raised
     assert requests == [b"GET / HTTP/1.1", b"POST /m HTTP/1.1"]
 
 
-async def test_a_service_that_ends_in_a_turn_is_reported_with_its_last_output(spec_of, place):
+async def test_a_service_that_ends_in_a_turn_is_reported_with_its_last_output(spec_of, context):
     """Exit code and log are in the outcome; the next message cannot connect."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         outcome = await session.say("die", first=True)
         after = await session.say("there?", first=False)
     assert outcome.raised and "the service ended with exit code 7" in outcome.raised
@@ -329,21 +329,21 @@ async def test_a_service_that_ends_in_a_turn_is_reported_with_its_last_output(sp
     assert after.raised and "ClientConnectorError" in after.raised
 
 
-async def test_a_service_that_does_not_start_is_reported_with_its_last_output(spec_of, place):
+async def test_a_service_that_does_not_start_is_reported_with_its_last_output(spec_of, context):
     """Before any message; it is no verdict."""
     code = "import sys; print('no config', file=sys.stderr); sys.exit(3)"
     with pytest.raises(AgentError, match=r"agent.yaml: the service ended with exit code 3; it printed:\nno config"):
-        async with open_agent(spec_of(code, http=HTTP), place):
+        async with open_agent(spec_of(code, http=HTTP), context):
             pytest.fail("it opened")
 
 
-async def test_a_service_that_is_never_ready_is_reported_and_ended(spec_of, place):
+async def test_a_service_that_is_never_ready_is_reported_and_ended(spec_of, context):
     """After start_s, with its output."""
     code = "import time; print('warming up', flush=True); time.sleep(60)"
     with pytest.raises(AgentError, match=r"was not ready within 0.5 s \(no answer\); it printed:\nwarming up"):
-        async with open_agent(spec_of(code, http=HTTP, start_s=0.5), place):
+        async with open_agent(spec_of(code, http=HTTP, start_s=0.5), context):
             pytest.fail("it opened")
-    assert carrying(place.run_id) == []
+    assert carrying(context.run_id) == []
 
 
 ANSWERS = """
@@ -358,42 +358,42 @@ ANSWERS = """
 """
 
 
-async def test_a_service_that_knows_no_get_is_ready(spec_of, place):
+async def test_a_service_that_knows_no_get_is_ready(spec_of, context):
     """Its 501 says that it is up."""
-    async with open_agent(spec_of(ANSWERS.replace("{method}", "POST"), http=HTTP, start_s=5), place) as session:
+    async with open_agent(spec_of(ANSWERS.replace("{method}", "POST"), http=HTTP, start_s=5), context) as session:
         assert (await session.say("hi", first=True)).status == 503
 
 
-async def test_the_last_answer_of_a_service_that_is_not_ready_is_told(spec_of, place):
+async def test_the_last_answer_of_a_service_that_is_not_ready_is_told(spec_of, context):
     """The path may be the wrong one."""
     with pytest.raises(AgentError, match=r"was not ready within 2 s \(GET .* answered 503\)"):
-        async with open_agent(spec_of(ANSWERS.replace("{method}", "GET"), http=HTTP, start_s=2), place):
+        async with open_agent(spec_of(ANSWERS.replace("{method}", "GET"), http=HTTP, start_s=2), context):
             pytest.fail("it opened")
 
 
-async def test_a_cancelled_turn_closes_its_connection(spec_of, place):
+async def test_a_cancelled_turn_closes_its_connection(spec_of, context):
     """The connection is closed at once."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
-        await until(place.cwd / "up")
+        await until(context.cwd / "up")
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn
-        assert await until(place.cwd / "seen") == "gone"
+        assert await until(context.cwd / "seen") == "gone"
 
 
-async def test_the_users_proxy_is_not_used(spec_of, place, monkeypatch):
+async def test_the_users_proxy_is_not_used(spec_of, context, monkeypatch):
     """Our client ignores proxy variables."""
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         assert (await session.say("hi", first=True)).status == 200
 
 
-async def test_a_service_killed_by_a_signal_names_it(spec_of, place):
+async def test_a_service_killed_by_a_signal_names_it(spec_of, context):
     """SIGKILL is easier to read than -9."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         turn = asyncio.create_task(session.say("slow", first=True))
-        await until(place.cwd / "up")
+        await until(context.cwd / "up")
         os.kill(session.started.pid, signal.SIGKILL)
         outcome = await turn
     assert outcome.raised and "the service ended by SIGKILL" in outcome.raised

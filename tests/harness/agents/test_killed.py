@@ -70,16 +70,16 @@ CALLABLE = """
 """
 
 
-async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: float = 1.0) -> None:
+async def hit(session: Session, context: Any, number: signal.Signals, *, grace_s: float = 1.0) -> None:
     """Send one signal to its whole tree, once the agent works."""
     async with asyncio.timeout(30):
-        while not (place.cwd / "up").exists():
+        while not (context.cwd / "up").exists():
             await asyncio.sleep(0.01)
-    (place.cwd / "up").unlink()
+    (context.cwd / "up").unlink()
     assert session.leader is not None
     leader = session.leader.pid
     assert deliver(lambda: tree(leader), number)
-    session.signalled(DeliveredSignal(number, place.clock.now() + grace_s))
+    session.signalled(DeliveredSignal(number, context.clock.now() + grace_s))
 
 
 @pytest.mark.parametrize(
@@ -92,34 +92,34 @@ async def hit(session: Session, place: Any, number: signal.Signals, *, grace_s: 
     ],
 )
 async def test_a_command_was_killed_if_it_ended_by_the_signal(
-    spec_of: Any, place: Any, how: str, number: signal.Signals, grace_s: float, ended: str, code: int
+    spec_of: Any, context: Any, how: str, number: signal.Signals, grace_s: float, ended: str, code: int
 ):
     """An agent that handles it and ends soon counts too; an agent that goes on does not."""
-    async with open_agent(spec_of(COMMAND), place) as session:
+    async with open_agent(spec_of(COMMAND), context) as session:
         saying = asyncio.create_task(session.say(how, first=True))
-        await hit(session, place, number, grace_s=grace_s)
+        await hit(session, context, number, grace_s=grace_s)
         outcome = await saying
         assert (outcome.ended, outcome.exit_code) == (ended, code)
         assert (await session.say("fast", first=False)).answer == "answer\n"
 
 
-async def test_a_command_that_ended_in_the_same_moment_was_not_killed(spec_of: Any, place: Any):
+async def test_a_command_that_ended_in_the_same_moment_was_not_killed(spec_of: Any, context: Any):
     """The exit code shows it: SIGKILL always gives its own."""
-    async with open_agent(spec_of(COMMAND), place) as session:
+    async with open_agent(spec_of(COMMAND), context) as session:
         saying = asyncio.create_task(session.say("fast", first=True))
         await asyncio.sleep(0)
         while session.leader is None and not saying.done():
             await asyncio.sleep(0.001)
-        session.signalled(DeliveredSignal(signal.SIGKILL, place.clock.now() + 5))
+        session.signalled(DeliveredSignal(signal.SIGKILL, context.clock.now() + 5))
         assert (await saying).ended == "by itself"
 
 
-async def test_a_killed_service_is_started_again_for_the_next_message(spec_of: Any, place: Any):
+async def test_a_killed_service_is_started_again_for_the_next_message(spec_of: Any, context: Any):
     """Another process, the same address."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         first = (await session.say("hello", first=True)).answer
         saying = asyncio.create_task(session.say("slow", first=False))
-        await hit(session, place, signal.SIGKILL)
+        await hit(session, context, signal.SIGKILL)
         outcome = await saying
         assert (outcome.ended, outcome.status) == ("killed", None)
         assert session.leader is None
@@ -128,64 +128,64 @@ async def test_a_killed_service_is_started_again_for_the_next_message(spec_of: A
 
 
 async def test_a_service_that_ended_in_its_time_is_started_again_however_late_the_next_message_is(
-    spec_of: Any, place: Any
+    spec_of: Any, context: Any
 ):
     """The time of its end counts, not the time of the check."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         first = (await session.say("hello", first=True)).answer
         saying = asyncio.create_task(session.say("slow", first=False))
-        await hit(session, place, signal.SIGTERM, grace_s=1.0)
-        over_s = place.clock.now() + 1.0
+        await hit(session, context, signal.SIGTERM, grace_s=1.0)
+        over_s = context.clock.now() + 1.0
         assert (await saying).ended == "killed"
-        while place.clock.now() < over_s:
+        while context.clock.now() < over_s:
             await asyncio.sleep(0.01)
         again = await session.say("hello", first=False)
         assert again.answer and again.answer.split()[0] != first.split()[0], again.error
 
 
-async def test_a_service_that_is_killed_between_messages_is_started_again_too(spec_of: Any, place: Any):
+async def test_a_service_that_is_killed_between_messages_is_started_again_too(spec_of: Any, context: Any):
     """The user only notices the delay."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         first = (await session.say("hello", first=True)).answer
-        (place.cwd / "up").touch()
-        await hit(session, place, signal.SIGKILL)
+        (context.cwd / "up").touch()
+        await hit(session, context, signal.SIGKILL)
         assert (await session.say("hello", first=False)).answer.split()[0] != first.split()[0]
 
 
-async def test_a_service_whose_port_an_orphan_holds_gets_another_one(spec_of: Any, place: Any):
+async def test_a_service_whose_port_an_orphan_holds_gets_another_one(spec_of: Any, context: Any):
     """A tool that inherited the listening socket lives on, as it would in reality."""
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         first = (await session.say("heir", first=True)).answer
         saying = asyncio.create_task(session.say("slow", first=False))
-        while not (place.cwd / "up").exists():
+        while not (context.cwd / "up").exists():
             await asyncio.sleep(0.01)
         assert session.leader is not None
         os.kill(session.leader.pid, signal.SIGKILL)
-        session.signalled(DeliveredSignal(signal.SIGKILL, place.clock.now() + 1))
+        session.signalled(DeliveredSignal(signal.SIGKILL, context.clock.now() + 1))
         assert (await saying).ended == "killed"
         again = await session.say("hello", first=False)
         assert again.answer.split()[-1] != first.split()[-1], again
 
 
-async def test_a_service_that_cannot_start_again_is_the_turns_failure(spec_of: Any, place: Any):
+async def test_a_service_that_cannot_start_again_is_the_turns_failure(spec_of: Any, context: Any):
     """Leftovers of the crash are the agent's problem; each message tries again."""
-    async with open_agent(spec_of(SERVICE, http=HTTP, start_s=10), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP, start_s=10), context) as session:
         saying = asyncio.create_task(session.say("slow", first=True))
-        await hit(session, place, signal.SIGKILL)
+        await hit(session, context, signal.SIGKILL)
         await saying
-        (place.cwd / "broken").touch()
+        (context.cwd / "broken").touch()
         outcome = await session.say("hello", first=False)
         assert outcome.ended == "by itself" and "the session is broken" in (outcome.raised or "")
-        (place.cwd / "broken").unlink()
+        (context.cwd / "broken").unlink()
         assert "says hello" in (await session.say("hello", first=False)).answer
 
 
-async def test_a_service_that_survives_a_signal_goes_on(spec_of: Any, place: Any):
+async def test_a_service_that_survives_a_signal_goes_on(spec_of: Any, context: Any):
     """A later crash is its own, and it is not started again."""
     deaf = {**HTTP, "start": [*HTTP["start"], "deaf"]}
-    async with open_agent(spec_of(SERVICE, http=deaf), place) as session:
+    async with open_agent(spec_of(SERVICE, http=deaf), context) as session:
         saying = asyncio.create_task(session.say("slow deaf", first=True))
-        await hit(session, place, signal.SIGTERM, grace_s=0.3)
+        await hit(session, context, signal.SIGTERM, grace_s=0.3)
         outcome = await saying
         assert (outcome.ended, outcome.status) == ("by itself", 200)
         assert (await session.say("hello", first=False)).status == 200
@@ -196,46 +196,46 @@ async def test_a_service_that_survives_a_signal_goes_on(spec_of: Any, place: Any
 
 
 @pytest.mark.parametrize("how", ["tidy", "patient"])
-async def test_a_service_that_takes_its_time_to_end_is_started_again(spec_of: Any, place: Any, how: str):
+async def test_a_service_that_takes_its_time_to_end_is_started_again(spec_of: Any, context: Any, how: str):
     """It ends well, later than its grace: it closes its port first, or answers until it ends."""
     slow = {**HTTP, "start": [*HTTP["start"], how]}
-    async with open_agent(spec_of(SERVICE, http=slow), place) as session:
+    async with open_agent(spec_of(SERVICE, http=slow), context) as session:
         first = (await session.say("hello", first=True)).answer
         saying = asyncio.create_task(session.say("slow", first=False))
-        await hit(session, place, signal.SIGTERM, grace_s=0.3)
+        await hit(session, context, signal.SIGTERM, grace_s=0.3)
         assert (await saying).ended == "killed"
         again = await session.say("hello", first=False)
         assert again.answer and again.answer.split()[0] != first.split()[0], again.error
 
 
-async def test_a_killed_callables_host_is_started_again(spec_of: Any, place: Any):
+async def test_a_killed_callables_host_is_started_again(spec_of: Any, context: Any):
     """The running call counts as killed."""
     spec = spec_of(CALLABLE, callable="{here}/agent.py:call")
-    async with open_agent(spec, place) as session:
+    async with open_agent(spec, context) as session:
         first = (await session.say("hello", first=True)).answer
-        (place.cwd / "up").unlink()
+        (context.cwd / "up").unlink()
         saying = asyncio.create_task(session.say("slow", first=False))
-        await hit(session, place, signal.SIGKILL)
+        await hit(session, context, signal.SIGKILL)
         outcome = await saying
         assert (outcome.ended, outcome.exit_code) == ("killed", -9)
         assert (await session.say("hello", first=False)).answer.split()[0] != first.split()[0]
 
 
-async def test_a_second_message_runs_beside_the_first(spec_of: Any, place: Any):
+async def test_a_second_message_runs_beside_the_first(spec_of: Any, context: Any):
     """A second process, a second request; a callable takes one call at a time."""
-    async with open_agent(spec_of(COMMAND), place) as session:
+    async with open_agent(spec_of(COMMAND), context) as session:
         saying = asyncio.create_task(session.say("slow", first=True))
         twin = session.beside()
         assert twin is not None and (await twin.say("fast", first=False)).answer == "answer\n"
         assert not saying.done()
         await session.end_turn(0.1)
         assert (await saying).ended == "deadline"
-    async with open_agent(spec_of(SERVICE, http=HTTP), place) as session:
+    async with open_agent(spec_of(SERVICE, http=HTTP), context) as session:
         saying = asyncio.create_task(session.say("slow deaf", first=True))
         twin = session.beside()
         assert twin is not None and "says hello" in (await twin.say("hello", first=False)).answer
         assert not saying.done() and (await saying).status == 200
-    async with open_agent(spec_of(CALLABLE, callable="{here}/agent.py:call"), place) as session:
+    async with open_agent(spec_of(CALLABLE, callable="{here}/agent.py:call"), context) as session:
         assert session.beside() is None
 
 

@@ -53,28 +53,28 @@ def test_an_agent_whose_sessions_are_one_says_why(spec_of: Any, keys: dict[str, 
     assert says in (one_session_reason(spec_of(**keys)) or "")
 
 
-def test_a_session_has_a_folder_of_its_own_unless_it_gets_a_name(spec_of: Any, place: AgentContext):
+def test_a_session_has_a_folder_of_its_own_unless_it_gets_a_name(spec_of: Any, context: AgentContext):
     """With a name they share the folder, as an agent with an index of its sessions has it."""
     named = spec_of(command=["agent", "{session_dir}", "{session}"])
-    found = contexts(named, place, ("A", "B"))
+    found = contexts(named, context, ("A", "B"))
     assert [(it.session, it.session_folder) for it in found.values()] == [("s1", "session"), ("s1B", "session")]
     nameless = spec_of(command=["agent", "{session_dir}"])
-    assert [it.session_folder for it in contexts(nameless, place, ("A", "B")).values()] == ["session", "session-B"]
+    assert [it.session_folder for it in contexts(nameless, context, ("A", "B")).values()] == ["session", "session-B"]
     assert session_folders(nameless, ("A", "B")) == ["session", "session-B"]
     assert session_folders(named, ("A", "B")) == ["session"]
 
 
-async def test_sessions_share_home_and_working_folder(spec_of: Any, place: AgentContext):
+async def test_sessions_share_home_and_working_folder(spec_of: Any, context: AgentContext):
     """Name, folder and environment are the session's own; a second process of a session has the same."""
     spec = spec_of(PRINTS, command=["{python}", "{here}/agent.py", "{message}"], env={"FOLDER": "{session_dir}"})
-    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as sessions:
+    async with open_sessions(spec, contexts(spec, context, ("A", "B"))) as sessions:
         said = {it.name: (await it.say("hello", first=True)).answer.split() for it in sessions}
         beside = sessions[1].beside()
         assert beside is not None and beside.name == "B"
         again = (await beside.say("hello", first=False)).answer.split()
-    shared = [str(place.home), str(place.cwd)]
-    assert said["A"] == ["hello", str(place.session_dir), *shared]
-    other = replace(place, session_folder="session-B")
+    shared = [str(context.home), str(context.cwd)]
+    assert said["A"] == ["hello", str(context.session_dir), *shared]
+    other = replace(context, session_folder="session-B")
     assert said["B"] == again == ["hello", str(other.session_dir), *shared]
 
 
@@ -91,11 +91,11 @@ def call(message, *, session_dir, llm_url, key):
 
 @pytest.mark.parametrize("at_once", [False, True])
 async def test_sessions_of_a_function_share_a_process_unless_they_overlap(
-    spec_of: Any, place: AgentContext, at_once: bool
+    spec_of: Any, context: AgentContext, at_once: bool
 ):
     """As in a service: what one call leaves in a global variable is there for the next one, of any session."""
     spec = spec_of(COUNTS, callable="agent.py:call")
-    async with open_sessions(spec, contexts(spec, place, ("A", "B")), at_once=at_once) as (a, b):
+    async with open_sessions(spec, contexts(spec, context, ("A", "B")), at_once=at_once) as (a, b):
         said = [(await it.say("hello", first=True)).answer.split() for it in (a, b, a)]
         pids = {it.leader.pid for it in (a, b) if it.leader is not None}
         await b.end_turn()
@@ -104,10 +104,10 @@ async def test_sessions_of_a_function_share_a_process_unless_they_overlap(
     assert {int(words[0]) for words in said} == pids and len(pids) == 1 + at_once
 
 
-async def test_a_process_of_two_sessions_that_is_killed_is_started_again_for_both(spec_of: Any, place: AgentContext):
+async def test_a_process_of_two_sessions_that_is_killed_is_started_again_for_both(spec_of: Any, context: AgentContext):
     """Whichever of them speaks next."""
     spec = spec_of(COUNTS, callable="agent.py:call")
-    async with open_sessions(spec, contexts(spec, place, ("A", "B")), at_once=False) as (a, b):
+    async with open_sessions(spec, contexts(spec, context, ("A", "B")), at_once=False) as (a, b):
         first = (await a.say("hello", first=True)).answer.split()
         assert (await b.say("hello", first=True)).answer.split()[0] == first[0]
         b.signalled(DeliveredSignal(signal.SIGKILL, 0.0))
@@ -140,11 +140,11 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_
 """
 
 
-async def test_sessions_of_a_service_are_requests_to_one_process(spec_of: Any, place: AgentContext):
+async def test_sessions_of_a_service_are_requests_to_one_process(spec_of: Any, context: AgentContext):
     """Each with its own name; they may be asked at the same time."""
     http = {"start": ["{python}", "{here}/agent.py", "{port}"], "url": "/"}
     spec = spec_of(SERVICE, http={**http, "body": {"session": "{session}", "text": "{message}"}})
-    async with open_sessions(spec, contexts(spec, place, ("A", "B"))) as sessions:
+    async with open_sessions(spec, contexts(spec, context, ("A", "B"))) as sessions:
         outcomes = await asyncio.gather(*(it.say(f"to {it.name}", first=True) for it in sessions))
     said = [it.answer.split(" ", 1) for it in outcomes]
     assert [words[1] for words in said] == ["s1 to A", "s1B to B"] and said[0][0] == said[1][0]

@@ -10,9 +10,9 @@ import yaml
 from wedgehog.harness.agents.backend_links import BackendError
 from wedgehog.harness.agents.simulated import why_not_simulated
 from wedgehog.harness.agents.spec import load_spec
+from wedgehog.harness.campaign.campaign_files import CampaignFiles
+from wedgehog.harness.campaign.campaign_json import wedgehog_version
 from wedgehog.harness.campaign.cluster_worker import RemoteRun, check_links, play_remote_run
-from wedgehog.harness.campaign.facts import wedgehog_version
-from wedgehog.harness.campaign.files import CampaignFiles
 from wedgehog.harness.campaign.plan import cells_of
 from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.run.control import ControlFacts

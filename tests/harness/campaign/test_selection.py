@@ -11,7 +11,7 @@ from wedgehog.harness.campaign.selection import (
     UsageError,
     Wanted,
     check_invariant,
-    place_of,
+    path_of_name,
     select,
     stock_folder,
     stock_incidents,
@@ -148,7 +148,7 @@ def test_every_stock_scenario_is_played_by_the_name_that_it_is_listed_by():
     """Its folder's name, a slash and its own."""
     files = [load_scenario(path) for path in find_scenarios(stock_folder())]
     assert len(files) > 50
-    assert {file.path: place_of(f"{file.family}/{file.scenario.name}") for file in files} == {
+    assert {file.path: path_of_name(f"{file.family}/{file.scenario.name}") for file in files} == {
         file.path: file.path for file in files
     }
 
@@ -167,13 +167,13 @@ def test_a_scenario_that_is_named_from_its_own_folder_is_of_a_family(
 
 def test_stock_names_stand_for_an_incident_or_a_scenario():
     """And a name that is nearly one is asked back."""
-    assert place_of("silent-stall").is_dir()
-    assert place_of("silent-stall/") == place_of("silent-stall")
-    assert place_of("continuation-stalls-mid-body").is_file()
+    assert path_of_name("silent-stall").is_dir()
+    assert path_of_name("silent-stall/") == path_of_name("silent-stall")
+    assert path_of_name("continuation-stalls-mid-body").is_file()
     with pytest.raises(UsageError, match=r"did you mean 'silent-stall'\?"):
-        place_of("silent-stal")
+        path_of_name("silent-stal")
     with pytest.raises(UsageError, match="stock incidents are "):
-        place_of("zzz")
+        path_of_name("zzz")
 
 
 def test_two_scenarios_of_one_name_are_a_mistake(incident: Any, tmp_path: Path):

@@ -78,9 +78,12 @@ def test_serving_searching_and_judging_again_start_without_a_dear_package():
 
 def test_the_worker_of_the_simulated_world_starts_without_the_command_line():
     """It prints no table; and nothing of it is imported before searches for garbage are rare."""
-    begun = imported("import wedgehog.harness.run.sim_start")
-    assert not {name for name in begun if name.startswith("wedgehog.harness.run.sim_worker")} | begun & {*DEAR, *WORK}
-    assert not imported("import wedgehog.harness.run.sim_worker") & {*DEAR, "acp", "rich", "typer"}
+    begun = imported("import wedgehog.harness.run.simulated.sim_start")
+    assert not {name for name in begun if name.startswith("wedgehog.harness.run.simulated.sim_worker")} | begun & {
+        *DEAR,
+        *WORK,
+    }
+    assert not imported("import wedgehog.harness.run.simulated.sim_worker") & {*DEAR, "acp", "rich", "typer"}
 
 
 def test_a_list_of_runs_starts_without_what_plays_them():

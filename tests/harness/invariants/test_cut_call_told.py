@@ -7,7 +7,7 @@ import pytest
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.verdict import Verdict
-from wedgehog.harness.run.result_signs import signs_in
+from wedgehog.harness.run.recording.result_signs import signs_in
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 

@@ -6,7 +6,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import ReplyEnded, ReplyStarted, ToolCallOffered
-from wedgehog.harness.run.result_signs import shells_words
+from wedgehog.harness.run.recording.result_signs import shells_words
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 

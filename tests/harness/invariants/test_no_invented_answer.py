@@ -3,7 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
-from wedgehog.harness.run.result_signs import signs_in
+from wedgehog.harness.run.recording.result_signs import signs_in
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.history_builder import result
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from wedgehog.harness.agents.callable_host import STACK_BELOW
-from wedgehog.harness.invariants import check, known
+from wedgehog.harness.agents.callables.callable_host import STACK_BELOW
+from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import SessionSaved
@@ -20,19 +20,6 @@ def _answered(tell: HistoryBuilder, *, sees: tuple[int, ...] | None = None) -> N
     tell.message()
     tell.reply(tell.ask(1, sees=sees), f"Done {tell.nonce}")
     tell.end()
-
-
-def test_the_strict_ones_never_decide_at_the_usual_level():
-    """They are registered beside the stock ones."""
-    strict = {name for name, it in known().items() if it.level == "strict"}
-    of_its_user = {"cause_told", "exit_code_tells", "no_traceback", "output_once", "stops_when_told", "usage_told"}
-    of_its_model = {"asked_once", "history_kept", "rounds_kept", "said_once", "session_goes_on", "words_kept"}
-    of_its_model |= {"instructions_kept", "summed_up_once"}
-    of_its_tools = {"arguments_told", "calls_kept", "cut_told", "failure_told", "output_told", "subagent_end_told"}
-    of_its_tools |= {"edit_failure_told", "edit_place_told", "file_calls_work", "files_survive", "modes_kept"}
-    of_its_tools |= {"cut_call_told", "tools_once"}
-    others = {"loop_noticed", "missing_tools_told", "next_command_runs", "no_invented_answer", "page_kept"}
-    assert strict == of_its_user | of_its_model | of_its_tools | others
 
 
 @pytest.mark.parametrize(("said", "status"), [("Hm.", "fail"), ("", "nothing")])

@@ -253,7 +253,7 @@ def test_of_long_words_in_the_place_of_an_answer_the_end_is_quoted():
     """A log of the agent's start stands before its last words."""
     shown = "\n".join(f"Created notes/{n}.md" for n in range(20)) + f"\n{APOLOGY}"
     quoted = _down(shown).how.removesuffix(f" {IF_ITS_ERROR}")
-    assert quoted.endswith(f"Created notes/19.md {APOLOGY}") and " said only …" in quoted
+    assert quoted.endswith(f'Created notes/19.md {APOLOGY}"') and ' said only "…' in quoted
 
 
 @pytest.mark.parametrize("words", [APOLOGY, "Something went wrong.", "Please try again later.", "An error occurred."])
@@ -304,7 +304,7 @@ def test_words_of_its_own_after_the_end_of_its_worker_are_no_answer(asks_again: 
         _rounds(tell, 2)
     outcome = _came_to(tell.end("Done.").seal())
     assert outcome.kind == kind
-    assert asks_again or outcome.how == f"after the end of its worker it said only Done. {IF_ITS_ERROR}"
+    assert asks_again or outcome.how == f'after the end of its worker it said only "Done." {IF_ITS_ERROR}'
 
 
 def test_other_words_in_the_place_of_an_answer_that_came_are_none():
@@ -312,7 +312,7 @@ def test_other_words_in_the_place_of_an_answer_that_came_are_none():
     outcome = _fine(APOLOGY)
     assert (outcome.kind, outcome.how) == (
         "hidden",
-        f"no call failed, and in the place of an answer it said only {APOLOGY} {IF_ITS_ERROR}",
+        f'no call failed, and in the place of an answer it said only "{APOLOGY}" {IF_ITS_ERROR}',
     )
 
 
@@ -413,7 +413,7 @@ def test_a_call_whose_content_a_fault_damaged_has_gone_wrong(damage: dict[str, A
     results = _rounds(tell, 2)
     tell.reply(tell.ask(3, results=results), **{"tools": [True], **damage})
     outcome = _came_to(tell.end(APOLOGY).seal())
-    assert (outcome.kind, outcome.how) == ("hidden", f"after {what} it said only {APOLOGY} {IF_ITS_ERROR}")
+    assert (outcome.kind, outcome.how) == ("hidden", f'after {what} it said only "{APOLOGY}" {IF_ITS_ERROR}')
 
 
 def test_no_words_at_all_are_hidden_even_when_no_call_failed():
@@ -589,7 +589,7 @@ def test_words_that_no_pattern_knows_say_how_to_make_them_known():
     """An agent may say it in words of its own, or in another language."""
     for words in ("I could not reach the language model: its server is not responding.", "Der Server antwortet nicht."):
         outcome = _down(words)
-        assert (outcome.kind, outcome.how) == ("hidden", f"after a failed call it said only {words} {IF_ITS_ERROR}")
+        assert (outcome.kind, outcome.how) == ("hidden", f'after a failed call it said only "{words}" {IF_ITS_ERROR}')
 
 
 @pytest.mark.parametrize(

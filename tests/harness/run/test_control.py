@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wedgehog.fake_llm.script.main_call import MainShape
-from wedgehog.harness.agents.callable_host import STACK_BELOW
+from wedgehog.harness.agents.callables.callable_host import STACK_BELOW
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CallUnscripted
 from wedgehog.harness.record.events.run import AskerSeen, HostRefused, Trouble
@@ -368,6 +368,15 @@ def test_an_agent_that_ends_at_once_is_quoted(end: dict[str, Any], said: str):
     says = read(tell.end("", **end).seal(), None).says
     assert says == said
     assert "{llm_url}" not in says
+
+
+@pytest.mark.parametrize("words", ["APIConnectionError: Connection error.", "The api_key client option must be set"])
+def test_an_agent_that_ends_for_want_of_a_connection_or_a_key_is_asked_for_its_address(words: str):
+    """It may call another address than the spec's, or want a variable that `env` does not set."""
+    tell = HistoryBuilder()
+    tell.message()
+    says = read(tell.end("", exit_code=1, error=words).seal(), None).says
+    assert says.startswith(f"it said {words!r}: no request") and says.endswith(": does the agent use {llm_url}?")
 
 
 def test_an_agent_that_asked_for_a_host_that_it_does_not_get_is_told_which():

@@ -20,9 +20,9 @@ WORDS: dict[str, Any] = {
 
 
 def _written(cwd: Path, workdir: Path | None) -> None:
-    place: Any = SimpleNamespace(cwd=cwd, outside=lambda path: path)
+    context: Any = SimpleNamespace(cwd=cwd, outside=lambda path: path)
     history: Any = SimpleNamespace()
-    ProjectFolder(Scenario.model_validate(WORDS), lambda: place, history, workdir).write(0)
+    ProjectFolder(Scenario.model_validate(WORDS), lambda: context, history, workdir).write(0)
 
 
 def test_rules_stand_in_each_file_in_which_agents_look(tmp_path: Path):

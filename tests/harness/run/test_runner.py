@@ -26,7 +26,7 @@ from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.run.control import ControlFacts, control_scenario
 from wedgehog.harness.run.job import TURN_S, Job
-from wedgehog.harness.run.judge import judge
+from wedgehog.harness.run.judging.judge import judge
 from wedgehog.harness.run.messages import RunTokens, faster
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.skip_reasons import why_skipped

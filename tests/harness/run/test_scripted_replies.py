@@ -18,7 +18,7 @@ from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.record.events.call import ToolCallOffered
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
-from wedgehog.harness.run.placing import SentReply
+from wedgehog.harness.run.recording.placing import SentReply
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.fault_plan import FaultPlan

@@ -22,7 +22,7 @@ SALT = "wqbcd"
 
 
 @pytest.fixture
-def place(tmp_path: Path, manual_clock: Any) -> AgentContext:
+def context(tmp_path: Path, manual_clock: Any) -> AgentContext:
     """A run's own folder, with room for sessions."""
     folder = tmp_path / "folder"
     made = AgentContext(folder, "http://127.0.0.1:1", "k", "s1", "run", tmp_path / "log", manual_clock)
@@ -32,24 +32,24 @@ def place(tmp_path: Path, manual_clock: Any) -> AgentContext:
 
 
 @pytest.fixture
-def watch(place: AgentContext, tmp_path: Path, manual_clock: Any) -> Any:
+def watch(context: AgentContext, tmp_path: Path, manual_clock: Any) -> Any:
     """Watches the files that a spec names, or all in its session folder."""
 
     def make(*patterns: str) -> SessionFiles:
         spec = AgentSpec.model_validate(
             {"name": "a", "wire": "anthropic", "command": ["a"], "session_files": list(patterns)}
         )
-        return SessionFiles(spec, lambda: place, History(manual_clock), SALT, tmp_path / "kept")
+        return SessionFiles(spec, lambda: context, History(manual_clock), SALT, tmp_path / "kept")
 
     return make
 
 
 @pytest.mark.parametrize("patterns", [(), ("{session_dir}/*.jsonl",)])
-def test_a_change_of_any_session_file_is_seen(watch: Any, place: AgentContext, patterns: tuple[str, ...]):
-    """A new file, a longer one, as many other bytes, one that was put in the place of another."""
+def test_a_change_of_any_session_file_is_seen(watch: Any, context: AgentContext, patterns: tuple[str, ...]):
+    """A new file, a longer one, as many other bytes, one that was put in the context of another."""
     it = watch(*patterns)
     looks = [it.look()]
-    file = place.session_dir / "a.jsonl"
+    file = context.session_dir / "a.jsonl"
     file.write_text("1\n")
     looks.append(it.look())
     with file.open("a") as more:
@@ -57,34 +57,34 @@ def test_a_change_of_any_session_file_is_seen(watch: Any, place: AgentContext, p
     looks.append(it.look())
     file.write_text("3\n4\n")
     looks.append(it.look())
-    (place.session_dir / "new").write_text("1\n2\n")
-    os.utime(place.session_dir / "new", ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
-    (place.session_dir / "new").replace(file)
+    (context.session_dir / "new").write_text("1\n2\n")
+    os.utime(context.session_dir / "new", ns=(file.stat().st_atime_ns, file.stat().st_mtime_ns))
+    (context.session_dir / "new").replace(file)
     looks.append(it.look())
     assert all(one != other for one, other in pairwise(looks))
     assert it.look() == looks[-1]
 
 
-def test_a_file_that_is_replaced_whole_is_never_torn(watch: Any, place: AgentContext):
+def test_a_file_that_is_replaced_whole_is_never_torn(watch: Any, context: AgentContext):
     """A crash leaves the old or the new one; a line that is appended, or a file that is written again, can be torn."""
     it = watch()
-    file, other = place.session_dir / "a.json", place.session_dir / "other.json"
+    file, other = context.session_dir / "a.json", context.session_dir / "other.json"
     file.write_text('{"turn": 1}')
     it.plant(2, None)
     other.write_text('{"turn": 2}')
     other.replace(file)
     assert it.save(2, tear=True) and file.read_text() == '{"turn": 2}'
     assert [note.what for note in it.history.of(Note)] == [NEVER_TORN]
-    (place.session_dir / "log.jsonl").write_text('{"turn": 2}\n')
-    assert it.save(2, tear=True) and (place.session_dir / "log.jsonl").read_text() == '{"tur'
+    (context.session_dir / "log.jsonl").write_text('{"turn": 2}\n')
+    assert it.save(2, tear=True) and (context.session_dir / "log.jsonl").read_text() == '{"tur'
     assert file.read_text() == '{"turn": 2}' and len([*it.history.of(Note)]) == 1
 
 
-def test_a_lock_beside_the_session_is_never_torn(watch: Any, place: AgentContext):
+def test_a_lock_beside_the_session_is_never_torn(watch: Any, context: AgentContext):
     """It holds no message; half of its pid is the pid of another process, which may live for ever."""
     it = watch()
     it.history.add(StimulusGiven(turn=1, stimulus="user", marker="mq7", nonce="n", text="mq7 Hello"))
-    log, lock = place.session_dir / "a.jsonl", place.session_dir / "a.jsonl.lock"
+    log, lock = context.session_dir / "a.jsonl", context.session_dir / "a.jsonl.lock"
     log.write_text('{"user": "mq7 Hello"}\n')
     lock.write_text("370")
     os.utime(log, (1, 1))
@@ -92,22 +92,22 @@ def test_a_lock_beside_the_session_is_never_torn(watch: Any, place: AgentContext
     assert (log.read_text(), lock.read_text()) == ('{"user": "', "370")
 
 
-def test_a_database_is_never_torn(watch: Any, place: AgentContext):
+def test_a_database_is_never_torn(watch: Any, context: AgentContext):
     """It survives a crash in the middle of a transaction, with a journal beside it. A journal alone proves nothing."""
     it = watch()
-    (place.session_dir / "s.db-journal").write_bytes(b"\xd9\xd5\x05\xf9")
+    (context.session_dir / "s.db-journal").write_bytes(b"\xd9\xd5\x05\xf9")
     assert not it.save(2, tear=True) and list(it.history.of(Note)) == []
-    with contextlib.closing(sqlite3.connect(place.session_dir / "s.db")) as database:
+    with contextlib.closing(sqlite3.connect(context.session_dir / "s.db")) as database:
         database.execute("create table said (words text)")
-    before = (place.session_dir / "s.db").read_bytes()
-    assert it.save(2, tear=True) and (place.session_dir / "s.db").read_bytes() == before
+    before = (context.session_dir / "s.db").read_bytes()
+    assert it.save(2, tear=True) and (context.session_dir / "s.db").read_bytes() == before
     assert [note.what for note in it.history.of(Note)] == [A_DATABASE]
 
 
-def test_a_file_that_is_replaced_and_then_grows_can_be_torn(watch: Any, place: AgentContext):
+def test_a_file_that_is_replaced_and_then_grows_can_be_torn(watch: Any, context: AgentContext):
     """An agent may write a repaired file when it loads a session, and append to it then."""
     it = watch()
-    file, other = place.session_dir / "a.jsonl", place.session_dir / "other"
+    file, other = context.session_dir / "a.jsonl", context.session_dir / "other"
     for text in ('{"turn": 1}\n', '{"turn": 1, "repaired": true}\n'):
         other.write_text(text)
         other.replace(file)
@@ -118,25 +118,25 @@ def test_a_file_that_is_replaced_and_then_grows_can_be_torn(watch: Any, place: A
     it.keep()
 
 
-def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, place: AgentContext, tmp_path: Path):
+def test_what_is_left_after_a_crash_is_kept_and_told(watch: Any, context: AgentContext, tmp_path: Path):
     """Each file as it is then, with the results that stand in it; copies of two kills do not meet."""
     it = watch()
-    (place.session_dir / "a.jsonl").write_text(f'{{"result": "ok\\n{SALT}1x1x1\\n"}}\n{{"result": "{SALT}1x1x2"}}\n')
+    (context.session_dir / "a.jsonl").write_text(f'{{"result": "ok\\n{SALT}1x1x1\\n"}}\n{{"result": "{SALT}1x1x2"}}\n')
     assert it.save(1, tear=False) and it.save(1, tear=True)
     first, second = it.history.of(SessionSaved)
     assert (first.results, first.torn) == (("1.1.1", "1.1.2"), False)
     assert (second.results, second.torn, second.turn) == (("1.1.1",), True, 1)
     kept = [tmp_path / "kept" / event.path for event in (first, second)]
     assert [path.stat().st_size for path in kept] == [first.size, second.size]
-    assert kept[1].read_bytes() == (place.session_dir / "a.jsonl").read_bytes()
+    assert kept[1].read_bytes() == (context.session_dir / "a.jsonl").read_bytes()
 
 
-def test_where_nothing_can_be_torn_it_is_said(watch: Any, place: AgentContext):
+def test_where_nothing_can_be_torn_it_is_said(watch: Any, context: AgentContext):
     """No file, an empty one, one that is not text: no half line is lost, and the kill is not proved."""
     it = watch()
     assert not it.save(1, tear=True)
-    (place.session_dir / "empty").touch()
-    (place.session_dir / "binary").write_bytes(b"\xff\xfe\n")
+    (context.session_dir / "empty").touch()
+    (context.session_dir / "binary").write_bytes(b"\xff\xfe\n")
     assert not it.save(1, tear=True)
     assert [event.torn for event in it.history.of(SessionSaved)] == [False] * 2
 

@@ -16,7 +16,6 @@ from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AbortSent, DeadlineHit, GaveUp, StartMissed, StimulusGiven, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.count_bounds import CountBounds
-from wedgehog.harness.run.cpu_wait import LagMonitor
 from wedgehog.harness.run.deadline import LONGEST_STRETCH_S, Bounds, Deadline
 from wedgehog.harness.run.messages import UserMessage
 from wedgehog.harness.run.run_parts import RunParts
@@ -28,6 +27,7 @@ from wedgehog.harness.run.turn import (
     TurnPlayer,
     kept_text,
 )
+from wedgehog.harness.run.watching.cpu_wait import LagMonitor
 from wedgehog.harness.scenario.fault_plan import FaultPlan
 
 COUNTS = CountBounds(rounds=3)

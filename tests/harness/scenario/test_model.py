@@ -45,7 +45,7 @@ def test_all_mistakes_of_a_scenario_are_told_at_once(file: Any):
     with pytest.raises(BadFileError) as caught:
         load_scenario(path, check_invariant)
     assert str(caught.value).splitlines() == [
-        f"{path}:8: there is only 1 turn",
+        f"{path}:8: there is no turn 5, only 1",
         f"{path}:10: the script has only 1 step in turn 1",
     ]
     path = file("session: lost.jsonl\ninvariants: {turn_answerd: {}}\nexpect: {a: {fail: [turn_deadlin]}}\n")
@@ -91,6 +91,7 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
     [
         ("trns: []\n", "a-story.yaml:7: unknown key 'trns' (did you mean 'turns'?)"),
         ("time_scale: fast\n", "a-story.yaml:7: "),
+        ("time_scale: {by: 2}\n", "a-story.yaml:7: 'time_scale': expected a number, found a mapping with the key by"),
         ("time_scale: 0\n", "a-story.yaml:7: "),
         ("faults:\n  - do: {stal: forever}\n", "a-story.yaml:8: "),
         ("faults:\n  - link: lm\n    do: cut\n", "a-story.yaml:8: unknown link 'lm', expected one of llm"),
@@ -98,7 +99,7 @@ def test_a_scenario_is_read_with_its_replies_and_its_plan(file: Any):
         ("faults:\n  - link: tool:web\n    do: {status: 429}\n", "a-story.yaml:8: status is something the model says"),
         ("faults:\n  - do: refuse\n    at: {phase: body}\n", "a-story.yaml:9: refuse fires on connections"),
         ("faults:\n  - do: cut\n    at: {byte: 1, event: 1}\n", "a-story.yaml:9: `event` and `byte` are two places"),
-        ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there is only 1 turn"),
+        ("faults:\n  - do: cut\n    at: {turn: 2}\n", "a-story.yaml:9: there is no turn 2, only 1"),
         (
             "faults:\n  - do: cut\n    at: {event: 2, when: done}\n",
             "a-story.yaml:9: `when` says at which end of a tool call",

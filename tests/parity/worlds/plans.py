@@ -10,7 +10,7 @@ from tests.parity.worlds.clients import TITLE, TOOL, Client
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import Family, Fault, WireFault, parameters, registered
 from wedgehog.harness.faults.reply_fault import ReplyFault
-from wedgehog.harness.run.sim_player import why_not_in_virtual_time
+from wedgehog.harness.run.simulated.sim_player import why_not_in_virtual_time
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.trigger import CHAT, HOST

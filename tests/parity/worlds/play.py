@@ -20,7 +20,7 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.job import Job
-from wedgehog.harness.run.judge import judge
+from wedgehog.harness.run.judging.judge import judge
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.sandbox.owned import Tree
 from wedgehog.harness.sandbox.started import Started
@@ -37,8 +37,8 @@ SLOWER = {5: 1, 20: AT_ONCE}
 class TalkSession(Session):
     """An agent as a task of this process, in the live world too: a process of its own would cost a second each."""
 
-    def __init__(self, spec: AgentSpec, place: AgentContext, talk: Talk) -> None:
-        super().__init__(spec, place, prepare(spec, place), Tree(""))
+    def __init__(self, spec: AgentSpec, context: AgentContext, talk: Talk) -> None:
+        super().__init__(spec, context, prepare(spec, context), Tree(""))
         self.started = Started((), "")
         self._talk = talk
         self._call: asyncio.Task[str] | None = None
@@ -90,15 +90,15 @@ AGENT: ContextVar[Agent] = ContextVar("AGENT")
 
 
 @asynccontextmanager
-async def open_talk(spec: AgentSpec, place: AgentContext) -> AsyncIterator[Session]:
+async def open_talk(spec: AgentSpec, context: AgentContext) -> AsyncIterator[Session]:
     """Takes the place of `open_agent`."""
     agent = AGENT.get()
-    async with agent.client.opened(place.llm_url, place.time_scale) as agent.talk:
-        yield TalkSession(spec, place, agent.talk)
+    async with agent.client.opened(context.llm_url, context.time_scale) as agent.talk:
+        yield TalkSession(spec, context, agent.talk)
 
 
 async def play(scenario: Scenario, client: Client, network: Network, clock: Clock, folder: Path) -> Played:
-    """Play it; the run's files lie below `folder`. `open_talk` must be in the place of `open_agent`."""
+    """Play it; the run's files lie below `folder`. `open_talk` must be in the context of `open_agent`."""
     agent = Agent(client)
     AGENT.set(agent)
     spec = AgentSpec(name="talk", wire=client.dialect.wire, callable="a:b", env={"SCALE": "{time_scale}"}, recover_s=0)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from wedgehog.harness.agents.callable_python import python_of
+from wedgehog.harness.agents.callables.callable_python import python_of
 from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.commands.cli import app
 from wedgehog.harness.commands.first_spec.propose import Proposal, propose
