@@ -95,8 +95,8 @@ LINKS = """\
 
 
 CALLS = """\
-# Its prompt asks the model to write tool calls in its text: take the # away, and replace the word `shell` in the text
-# by the name of its own tool (docs/agents.md, tool calls in text):
+# Its model seems to write its tool calls or its answer in a form: take the # away, and replace the word `shell` in the
+# text by the name of its own tool (docs/agents.md, how the model ends a turn, tool calls in text):
 """
 
 

@@ -24,7 +24,25 @@ def test_a_prompt_shows_how_its_model_writes_a_call(text: str, begins: str):
     assert isinstance(found, dict) and found["shell"].startswith(begins) and bool(found["shell"]) is bool(begins)
 
 
-@pytest.mark.parametrize("prompt", [REACT, TAGS])
+@pytest.mark.parametrize(
+    ("text", "call", "finish"),
+    [
+        ("from llama_index.core.agent import ReActAgent\na = ReActAgent(tools=[run])", '"command": "', "text"),
+        ("from smolagents import CodeAgent\na = CodeAgent(tools=[run], model=m)", "<code>\nprint(shell(", "text"),
+        ("from smolagents import ToolCallingAgent\na = ToolCallingAgent(tools=[run], model=m)", "", "tool"),
+        ("class CodeAgent: pass\na = CodeAgent()", "", ""),
+    ],
+)
+def test_a_library_shows_how_its_model_writes(text: str, call: str, finish: str):
+    """Its prompt is in the library, so that no source of the project has it."""
+    found = calls_in_text([text])
+    assert call in str(found.get("calls_in_text", {}).get("shell", "")) and bool(found.get("calls_in_text")) is bool(
+        call
+    )
+    assert [*found.get("finish", {})][:1] == ([finish] if finish else [])
+
+
+@pytest.mark.parametrize("prompt", [REACT, TAGS, "from smolagents import ToolCallingAgent\nToolCallingAgent()\n"])
 def test_the_spec_has_them_as_a_comment_that_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prompt: str):
     """The name of the agent's own tool is not known, so its user decides."""
     (tmp_path / "agent.py").write_text(prompt + MAIN)
@@ -35,4 +53,5 @@ def test_the_spec_has_them_as_a_comment_that_is_right(tmp_path: Path, monkeypatc
     assert not load_spec(spec).calls_in_text
     text = spec.read_text()
     spec.write_text(text.replace("# calls_in_text:", "calls_in_text:").replace("# finish:", "finish:"))
-    assert load_spec(spec).calls_in_text == calls_in_text([prompt])["calls_in_text"]
+    assert load_spec(spec).calls_in_text == calls_in_text([prompt]).get("calls_in_text", {})
+    assert load_spec(spec).finish is not None
