@@ -2,7 +2,7 @@
 
 >>> verdict = check("paid_call_bound", history, per_step=5)
 >>> verdict.status, verdict.says
-('fail', 'step 1.1 was paid 7 times, 6 allowed')
+('fail', 'step 1 of turn 1 was paid 7 times, 6 allowed')
 
 Importing this package registers every invariant in it: a new file needs no list.
 """

@@ -45,7 +45,7 @@ def paid_call_bound(
         for step in turn.steps:
             allowed = _allowed(step, per_step)
             if len(step.paid_calls) > allowed:
-                says = f"step {step} was paid {len(step.paid_calls)} times, {allowed} allowed"
+                says = f"{step} was paid {len(step.paid_calls)} times, {allowed} allowed"
                 yield fail(says, requests(step.paid_calls[allowed:]))
         streak = longest_run(turn.paid_calls, lambda call: call.tokens_delivered == 0)
         if len(streak) > zero_output:

@@ -80,7 +80,7 @@ def _retries(calls: Sequence[Call], failed: Sequence[Call]) -> str:
 def _attempts(turn: Turn) -> Iterator[Verdict]:
     for step in judged(turn).steps:
         if len(step.calls) > ATTEMPTS_PER_STEP:
-            says = f"step {step} was attempted {len(step.calls)} times, {ATTEMPTS_PER_STEP} allowed"
+            says = f"{step} was attempted {len(step.calls)} times, {ATTEMPTS_PER_STEP} allowed"
             yield fail(says, requests(step.calls[ATTEMPTS_PER_STEP:]))
 
 

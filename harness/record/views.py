@@ -162,8 +162,8 @@ class Step:
         return tuple(call for call in self.calls if call.paid)
 
     def __str__(self) -> str:
-        """`1.2`: turn 1, step 2."""
-        return f"{self.turn}.{self.number}"
+        """`step 2 of turn 1`, or `step 2 outside any turn`."""
+        return f"step {self.number} of turn {self.turn}" if self.turn else f"step {self.number} outside any turn"
 
 
 @dataclass(frozen=True)

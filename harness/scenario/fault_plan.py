@@ -55,8 +55,8 @@ class PlannedFault:
         return replace(self, trigger=trigger, fault=self.fault.scaled(factor), heal_after_s=heal)
 
     def __str__(self) -> str:
-        """`stall on llm at 1.2`"""
-        return f"{self.fault.name} on {self.link} at {self.trigger.turn}.{self.trigger.step}"
+        """`stall on llm at step 2 of turn 1`"""
+        return f"{self.fault.name} on {self.link} at step {self.trigger.step} of turn {self.trigger.turn}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class _Narrative:
 
     def retries(self) -> Iterator[str]:
         tried = [
-            f"Step {step} had {len(step.calls):,} attempts, {len(step.paid_calls):,} of them paid."
+            f"{str(step).capitalize()} had {len(step.calls):,} attempts, {len(step.paid_calls):,} of them paid."
             for turn in (*self.history.turns, self.history.stray)
             for step in turn.steps
             if len(step.calls) > 1
@@ -148,9 +148,9 @@ class _Narrative:
             if step.number > 1 and step.calls
         ]
         said = [
-            f"The continuation {at.turn}.{at.step} carried {many(at.messages, 'message')} (with any system prompt) and "
-            f"{many(len(at.results), 'tool result')} of {many(sum(r.chars for r in at.results), 'character')}"
-            f"{errors_among(at.results)}{tokens(at.results)}."
+            f"The continuation in step {at.step} of turn {at.turn} carried {many(at.messages, 'message')} "
+            f"(with any system prompt) and {many(len(at.results), 'tool result')} of "
+            f"{many(sum(r.chars for r in at.results), 'character')}{errors_among(at.results)}{tokens(at.results)}."
             for at in firsts
         ]
         between = len(said) - AT_MOST

@@ -168,7 +168,7 @@ def test_a_kill_that_hits_no_process_is_no_pass(struck: dict[str, Any]):
     """The turn was over: inconclusive, never green."""
     played = {name: struck[name] for name in ("late", "nobody")}
     assert {name: it.verdict for name, it in played.items()} == dict.fromkeys(played, "inconclusive")
-    assert "the fault never fired: kill on agent at 1.1" in played["late"].says
+    assert "the fault never fired: kill on agent at step 1 of turn 1" in played["late"].says
     assert set(played["late"].kinds) == {"answered"}
 
 

@@ -91,7 +91,7 @@ def test_a_fault_that_never_fires_is_no_pass(wedgehog: Any, told: Any, agent: An
     assert ran.returncode == 3, ran.stderr
     (row,) = rows((tmp_path / "runs" / "latest").resolve())
     assert (row["verdict"], row["faults_fired"]) == ("inconclusive", "0")
-    assert "the fault never fired: cut on llm at 1.1" in ran.stdout
+    assert "the fault never fired: cut on llm at step 1 of turn 1" in ran.stdout
 
 
 def test_no_key_and_no_proxy_of_the_user_reaches_the_agent(wedgehog: Any, told: Any, agent: Any, tmp_path: Path):

@@ -169,4 +169,4 @@ def test_a_storm_of_a_command_is_simulated(wedgehog: Wedgehog, tmp_path: Path):
     assert done.returncode == 0, done.stdout + done.stderr
     told = judgement(tmp_path / "runs" / "latest" / "storm-after-headers" / "buggy")
     assert told["violated"] == ["paid_call_bound", "retry_discipline"]
-    assert "step 1.1 was paid 160 times" in str(told["says"])
+    assert "step 1 of turn 1 was paid 160 times" in str(told["says"])

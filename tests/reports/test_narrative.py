@@ -65,14 +65,15 @@ def test_a_stalled_continuation_names_step_sizes_and_time():
         "stalled, the agent hung up after 60.0 s (fault: stall)."
     )
     assert said.says(
-        "The continuation 1.2 carried 4 messages (with any system prompt) and 3 tool results of 3,000 characters."
+        "The continuation in step 2 of turn 1 carried 4 messages (with any system prompt) and 3 tool results of "
+        "3,000 characters."
     )
 
 
 def test_a_storm_is_one_sentence_each_for_calls_retries_and_streak():
     """160 equal calls share one sentence; another says how long a prepaid balance lasts."""
     said = told(storm(160, "buggy"))
-    assert said.says("Step 1.1 had 160 attempts, 160 of them paid.")
+    assert said.says("Step 1 of turn 1 had 160 attempts, 160 of them paid.")
     assert said.says("160 paid calls in a row delivered no output token (1.1.1 to 1.1.160).")
     rate = "160 paid calls in 12.6 s: simulated cost $18.72 per minute"
     assert said.says(f"{rate}; a prepaid $10.00 would last 0.5 min at this rate.")

@@ -39,7 +39,7 @@ def test_was_a_lost_request_sent_again(campaign: Campaign):
     """One that was not is said to be lost for good; of the others the number of attempts is said."""
     assert "(fault: stall). It was not sent again." in _page(campaign, _lost(1))
     again = _page(campaign, _lost(2))
-    assert "Step 1.1 had 2 attempts" in again and "not sent again" not in again
+    assert "Step 1 of turn 1 had 2 attempts" in again and "not sent again" not in again
 
 
 def test_how_did_the_history_grow_and_why_did_each_reply_end(campaign: Campaign):
@@ -58,10 +58,10 @@ def test_how_did_the_history_grow_and_why_did_each_reply_end(campaign: Campaign)
     page = _page(campaign, tell)
     with_prompt = "(with any system prompt)"
     one = "1 tool result of 100 characters, of tool call 1.1.1."
-    assert f"The continuation 1.2 carried 4 messages {with_prompt} and {one}" in page
-    assert "The continuation 1.4 carried" in page and "The continuation 1.5 carried" not in page
+    assert f"The continuation in step 2 of turn 1 carried 4 messages {with_prompt} and {one}" in page
+    assert "The continuation in step 4 of turn 1 carried" in page and "The continuation 1.5 carried" not in page
     assert (
-        "… and 2 more continuations; the last one: The continuation 1.7 carried 14 messages "
+        "… and 2 more continuations; the last one: The continuation in step 7 of turn 1 carried 14 messages "
         f"{with_prompt} and 6 tool results" in page
     )
     assert "of tool call 1.1.1, 1.2.1, 1.3.1, 1.4.1 and 2 more." in page

@@ -81,7 +81,7 @@ def test_an_unexpected_run_says_why_and_how_to_replay_it(sample):
     assert "timeout-in-mid-tool, fixed: the next request held tool call 1.1.2 without a result" in wrong
     assert "replay: wedgehog replay runs/latest/timeout-in-mid-tool/fixed\n" in wrong
     assert "replay runs/latest/stall-after-headers/buggy" not in said
-    assert "stall-after-headers, buggy: step 1.1 was paid 160 times, 13 allowed" in said
+    assert "stall-after-headers, buggy: step 1 of turn 1 was paid 160 times, 13 allowed" in said
 
 
 def test_each_violated_invariant_says_once_how_to_fix_it(campaign):

@@ -87,7 +87,7 @@ def _why_not(history: History, planned: PlannedFault) -> str:
     calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
     step = [call for call in calls if call.arrived.step == at.step]
     if not step:
-        return f"; no request of step {at.turn}.{at.step} arrived" if calls else ""
+        return f"; no request of step {at.step} of turn {at.turn} arrived" if calls else ""
     tried = [call for call in step if call.arrived.attempt >= at.attempt]
     if not tried:
         times = "once" if len(step) == 1 else f"{len(step)} times"

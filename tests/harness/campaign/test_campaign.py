@@ -461,7 +461,7 @@ async def test_a_fault_without_a_spot_in_the_reply_makes_its_run_inconclusive(en
     campaign, _ = await played(tmp_path / "runs", given)
     assert campaign.judgements[0].verdict == "inconclusive"
     assert campaign.judgements[0].says.startswith(
-        "the fault never fired: cut on llm at 1.1; it waits for byte 1,000,000, and "
+        "the fault never fired: cut on llm at step 1 of turn 1; it waits for byte 1,000,000, and "
     )
 
 

@@ -81,7 +81,7 @@ async def test_a_client_that_left_just_before_its_fault_was_armed_is_no_failure_
     it.link.broken = ConnectionGoneError("no open connection")
     assert list(await it.call()) == []
     assert not it.injector.broken.is_set() and not list(it.history.of(Trouble))
-    assert [note.what for note in it.history.of(Note)] == ["cut on llm at 1.1: there was nothing to hit"]
+    assert [note.what for note in it.history.of(Note)] == ["cut on llm at step 1 of turn 1: there was nothing to hit"]
     await it.injector.after_turn(1)
     assert not it.fired and not list(it.history.of(FaultUnproven))
 

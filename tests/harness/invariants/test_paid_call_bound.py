@@ -21,7 +21,7 @@ def test_a_step_may_be_paid_twelve_times_beyond_the_first(count: int, status: st
     verdict = check("paid_call_bound", _stalls(count, delivered=5).fails().seal())
     assert verdict.status == status
     if status == "fail":
-        assert verdict.says == "step 1.1 was paid 14 times, 13 allowed"
+        assert verdict.says == "step 1 of turn 1 was paid 14 times, 13 allowed"
         assert len(verdict.evidence) == 1  # the call beyond the bound
 
 
@@ -103,7 +103,7 @@ def test_calls_that_no_stimulus_asked_for_are_one_more_turn():
     for _ in range(14):
         tell.stall(tell.ask(1, turn=0))
     verdict = check("paid_call_bound", tell.seal())
-    assert (verdict.status, verdict.says) == ("fail", "step 0.1 was paid 14 times, 13 allowed")
+    assert (verdict.status, verdict.says) == ("fail", "step 1 outside any turn was paid 14 times, 13 allowed")
 
 
 def test_calls_after_a_deadline_are_not_counted():

@@ -59,7 +59,7 @@ def test_a_turn_that_is_stopped_for_its_paid_calls_violates_the_bound():
     too_many = counts.exceeded(tell._history, 1, 0)
     assert too_many == "27 paid calls of one step"
     verdict = check("paid_call_bound", tell.deadline(27, too_many=too_many).end("", ended="deadline").seal())
-    assert (verdict.status, verdict.says) == ("fail", "step 1.1 was paid 27 times, 13 allowed")
+    assert (verdict.status, verdict.says) == ("fail", "step 1 of turn 1 was paid 27 times, 13 allowed")
 
 
 @pytest.mark.parametrize(("limits", "allowed"), [({}, 100), ({"tool_rounds": 20}, 100), ({"tool_rounds": STATED}, 160)])

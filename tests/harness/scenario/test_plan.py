@@ -40,4 +40,4 @@ def test_only_faults_of_connect_and_request_come_before_the_request(trigger, bef
 
 def test_a_line_reads_as_what_where_when():
     """In verdicts."""
-    assert str(PlannedFault("llm", Trigger(turn=2, step=3), parse_fault("cut"))) == "cut on llm at 2.3"
+    assert str(PlannedFault("llm", Trigger(turn=2, step=3), parse_fault("cut"))) == "cut on llm at step 3 of turn 2"

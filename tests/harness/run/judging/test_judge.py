@@ -198,7 +198,10 @@ def test_a_title_that_came_with_the_first_message_is_not_lost_in_a_later_turn(la
 def test_a_fault_that_never_fired_makes_the_run_inconclusive():
     """And the sentence says which, where."""
     judgement = judged(well(HistoryBuilder()).seal(), **CUT)
-    assert (judgement.verdict, judgement.says) == ("inconclusive", "the fault never fired: cut on llm at 1.1")
+    assert (judgement.verdict, judgement.says) == (
+        "inconclusive",
+        "the fault never fired: cut on llm at step 1 of turn 1",
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +209,7 @@ def test_a_fault_that_never_fired_makes_the_run_inconclusive():
     [
         ({"byte": 10**6}, "; it waits for byte 1,000,000, and the reply's body had 200"),
         ({"byte": 199}, ""),
-        ({"step": 3}, "; no request of step 1.3 arrived"),
+        ({"step": 3}, "; no request of step 3 of turn 1 arrived"),
         ({"attempt": 2}, "; that step was asked once, and the fault waits for attempt 2"),
         ({"turn": 2}, ""),
         ({"byte": 10**6, "on": "background"}, ""),
@@ -216,7 +219,7 @@ def test_a_fault_that_had_nothing_to_strike_says_so(at: dict[str, Any], why: str
     """Beyond the reply's end, in a step or an attempt that never came: its author can move it."""
     turns = [{"user": "x", "model": [{"text": "Done {nonce}"}] * 3}, {"user": "y"}]
     judgement = judged(well(HistoryBuilder()).seal(), faults=[{"at": at, "do": "cut"}], turns=turns)
-    where = f"{at.get('turn', 1)}.{at.get('step', 1)}"
+    where = f"step {at.get('step', 1)} of turn {at.get('turn', 1)}"
     assert judgement.says.split(": ", 1)[1] == f"cut on llm at {where}{why}"
 
 
@@ -320,7 +323,7 @@ def test_each_line_of_the_plan_must_fire():
     """The second one's proof is not the first one's."""
     two = {"faults": [*CUT["faults"], {"do": {"status": 429}}]}
     judgement = judged(with_event(well(HistoryBuilder()).seal(), FIRED), **two)
-    assert judgement.says == "the fault never fired: status on llm at 1.1"
+    assert judgement.says == "the fault never fired: status on llm at step 1 of turn 1"
 
 
 def test_a_fault_whose_step_came_never_because_the_turn_ended_in_an_error_is_excused():
