@@ -173,7 +173,8 @@ class Campaign:
         keep_inputs(store, entry, control, seed, self._files, common)
         skipped = self._skipped(entry, control)
         if not control.passed or skipped:
-            judgement = unplayed(entry.scenario, agent, network.name, skipped=skipped, failed=control.says)
+            failed = f"{control.says}{_output(self._control_folder(agent))}"
+            judgement = unplayed(entry.scenario, agent, network.name, skipped=skipped, failed=failed)
         else:
             job = self._world.job(scenario, agent, control, network, seed=seed, name=str(len(self.judgements)))
             job = replace(job, beside=entry.file.path.parent, until_certain=self.options.until_certain)
@@ -222,16 +223,18 @@ class Campaign:
             self._controls[key] = asyncio.create_task(self._play_control(agent, network))
         return self._controls[key]
 
+    def _control_folder(self, agent: AgentSpec) -> Path:
+        return self.store.run_folder(*_of_control(agent))
+
     async def _play_control(self, agent: AgentSpec, network: Network) -> ControlFacts:
         if why := self._world.why_not(agent):
             return ControlFacts(False, why)
-        place = "control", f"{agent.family}-{agent.name}"
-        if known := kept_control(self.store.run_folder(*place)):
+        if known := kept_control(self._control_folder(agent)):
             return known
         async with self._free:
             what = f"control x {agent.name}"
             self.progress.begins(what)
-            store = self.store.run(*place)
+            store = self.store.run(*_of_control(agent))
             try:
                 job = self._world.job(control_scenario(), agent, None, network, seed=self.options.seed, name="control")
                 history, facts = await self._world.play(job, network, store)
@@ -271,6 +274,17 @@ class Campaign:
             began, cells = (hashed(absolute(it.plugins)), self._programs), cells_of(self.entries, self._files)
             plan = Plan(wedgehog_version(), network.name, it.world, it.seed, it.turn_s, *began, cells)
             plan.write(self.store.folder)
+
+
+def _of_control(agent: AgentSpec) -> tuple[str, str]:
+    """Where the control run of an agent is kept, below the folder of the campaign."""
+    return "control", f"{agent.family}-{agent.name}"
+
+
+def _output(control: Path) -> str:
+    """Where what the agent printed in its control run is; empty if it printed nothing."""
+    log = control / "agent.log"
+    return f" (all that it printed: {log})" if log.is_file() and log.stat().st_size else ""
 
 
 async def _end(tasks: Sequence["asyncio.Task[object]"]) -> None:
