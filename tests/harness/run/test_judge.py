@@ -137,6 +137,16 @@ def test_a_fail_outweighs_what_cannot_be_told():
     assert "faults" in {verdict.name for verdict in judgement.verdicts if verdict.status == "inconclusive"}
 
 
+def test_beside_a_fail_stands_why_a_correct_agent_may_never_meet_the_fault():
+    """The scenario is not skipped then: of an agent that edits nothing "the fault never fired" alone would mislead."""
+    edits = {"link": "chat", "at": {"chat": "edit"}, "do": {"chat_status": 429}}
+    judgement = judged(spent(HistoryBuilder(), 14).seal(), faults=[{"do": "cut"}, edits])
+    (doubt,) = (verdict for verdict in judgement.verdicts if verdict.name == "faults")
+    assert judgement.verdict == "fail"
+    assert doubt.says.startswith("the fault never fired: chat_status on chat")
+    assert doubt.says.endswith("; in this run the agent changed no message that it had sent to its chat")
+
+
 # ---- inconclusive
 
 
