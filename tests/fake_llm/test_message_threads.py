@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import anthropic
+
 from tests.harness.commands.test_provider import sent
 from wedgehog.harness.commands.serve import Provider
 
@@ -55,8 +57,8 @@ async def test_what_the_thread_holds_is_billed():
 async def test_a_thread_that_is_not_there_is_refused_as_the_provider_does():
     """The SDKs know the code, and send the whole conversation again. A message without `thread` begins none."""
     async with Provider(SCRIPT) as llm:
-        _, alone = await sent("POST", f"{llm.url}/v1/messages", {"model": "m", "max_tokens": 9, "messages": [USER]}, HEADERS)
-        for id_ in ("msg_01nothing", json.loads(alone)["id"]):
+        _, alone = await asked(llm, None, USER)
+        for id_ in ("msg_01nothing", alone["id"]):
             status, told = await asked(llm, {"type": "continue", "previous_message_id": id_}, USER)
             assert (status, told["error"]["type"]) == (404, "not_found_error")
             assert told["error"]["details"] == {"error_code": "thread_not_found"}
@@ -84,3 +86,23 @@ async def test_a_refused_turn_is_not_held():
         _, first = await asked(llm, {"type": "create"}, USER)
         status, _ = await asked(llm, after(first), USER)
         assert status == 404
+
+
+async def test_the_tool_runner_of_the_sdk_works_as_it_comes():
+    """It begins a thread unless it is told not to."""
+    ran: list[str] = []
+
+    @anthropic.beta_async_tool
+    async def bash(command: str) -> str:
+        """Run a command."""
+        ran.append(command)
+        return "a"
+
+    async with (
+        Provider(SCRIPT) as llm,
+        anthropic.AsyncAnthropic(base_url=llm.url, api_key="k", max_retries=0) as client,
+    ):
+        runner = client.beta.messages.tool_runner(model="m", max_tokens=999, tools=[bash], messages=[USER])
+        last = await runner.until_done()
+    assert ran == ["ls"]
+    assert [block.to_dict()["text"] for block in last.content] == ["Done"]
