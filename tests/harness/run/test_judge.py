@@ -325,6 +325,19 @@ def test_a_call_that_a_busy_harness_answered_late_makes_no_pass(harness_s: float
     assert judged(tell.end().seal()).verdict == verdict
 
 
+def test_a_call_that_its_user_stopped_was_not_given_up_by_the_agent():
+    """The reply began late, and the agent hung up because it was told to: no quicker reply would change that."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(0.2).waited(0.0, for_s=0.2, harness_s=0.2)
+    tell.abort().reply(call, how="hung up", delivered=0)
+    tell.hangs_up(call).end("", ended="aborted")
+    tell.message()
+    tell.answer_step(1)
+    assert judged(tell.end().seal()).verdict == "pass"
+
+
 def test_each_line_of_the_plan_must_fire():
     """The second one's proof is not the first one's."""
     two = {"faults": [*CUT["faults"], {"do": {"status": 429}}]}
