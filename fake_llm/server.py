@@ -127,7 +127,8 @@ class FakeLLM(Listener):
                 )
             incoming = replace(incoming, trouble=refused)
         self._tokens.carries(request.call, request.key)
-        outcome = self._outcome(request, dialect_of(request), connection.conn, incoming)
+        dialect = dialect_of(request)
+        outcome = self._outcome(dialect.whole(request), dialect, connection.conn, incoming)
         await self._deliver(request, outcome, connection)
         framed = not incoming.head.http_1_0 and incoming.trouble is None and not self.close_after(request.call)
         if connection.memory is None:

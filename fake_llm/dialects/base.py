@@ -148,6 +148,10 @@ class Dialect(ABC):
         """Return True for a request for a model's reply; `aside` answers all others."""
         return request.method == "POST" and self.REPLIES.fullmatch(request.path) is not None
 
+    def whole(self, request: Request) -> Request:
+        """Return a request with all that the model reads, also what the provider holds of its conversation."""
+        return request
+
     @abstractmethod
     def parse(self, request: Request) -> Conversation:
         """Read a request for a reply that has a document; skip invalid parts."""

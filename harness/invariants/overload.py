@@ -137,13 +137,19 @@ def _gave_up_starved(history: History, call: Call) -> bool:
 def answered_late(history: History, calls: Iterable[Call]) -> str:
     """Says which call the agent gave up although only the harness, on a busy machine, was late; empty for none."""
     for call in calls:
-        if call.hung_up is not None:
+        if call.hung_up is not None and not _was_told_to(history, call):
             since_s, until_s = call.at_s, call.hung_up.at_s
             began_s = min(call.started.at_s, until_s) if call.started is not None else until_s
             waited_s = min(began_s - since_s, history.cpu_wait(since_s, began_s).harness_s)
             if _is_much(waited_s, since_s, until_s):
                 return f"the harness began its reply to request {call.number} {waited_s:.1f} s late, on a busy machine"
     return ""
+
+
+def _was_told_to(history: History, call: Call) -> bool:
+    """Whether the agent hung up after its user had stopped the turn, or a kill had ended it: no timer of its own."""
+    stops = (stop for turn in history.turns if turn.number == call.arrived.turn for stop in (turn.aborted, turn.killed))
+    return call.hung_up is not None and any(stop is not None and stop.id < call.hung_up.id for stop in stops)
 
 
 def _starved(waited: CpuWait, since_s: float, until_s: float) -> bool:

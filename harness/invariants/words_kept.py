@@ -9,6 +9,7 @@ from wedgehog.harness.invariants.scope import (
     main_calls_of,
     over,
     refused_as_too_long,
+    refused_as_too_long_before,
     requests,
 )
 from wedgehog.harness.record.error_words import FIRST_WORDS, plain
@@ -29,7 +30,8 @@ def words_kept(history: History) -> Iterator[Verdict]:
     A model that does not see its own words says them again, or contradicts them. Judged on replies that arrived whole.
     A reply with calls must be in the turn's first accepted request with a result of these calls. An answer must be in
     the first request of the next turn, if this carries the message that was answered. A background call in between may
-    have made a summary, and on a full disk an answer may not be stored.
+    have made a summary, and on a full disk an answer may not be stored. After a refusal for its length a request may
+    leave out what it likes.
 
     Where a reply broke off and the turn ended in an error, the words that its user has read must be there too: the user
     goes on from them. Judged where the agent showed them, and the next turn carries the message of the turn. After a
@@ -107,8 +109,13 @@ def _next(history: History, turn: Turn) -> Call | None:
 
 
 def _in(history: History, said: Call, later: Call | None, where: str) -> Iterator[Verdict]:
-    """Whether a later request that carries the turn's message carries these words too."""
+    """Whether a later request that carries the turn's message carries these words too.
+
+    After a refusal for the length an agent may drop what it likes.
+    """
     if later is None or later.arrived.replies_seen is None or said.arrived.turn not in later.arrived.turns_seen:
+        return
+    if refused_as_too_long_before(history, later):
         return
     if said.number in later.arrived.replies_seen:
         yield passed(because=f"request {later.number} carries the words of request {said.number}")

@@ -141,9 +141,14 @@ class SessionFiles(SessionFileTargets):
         return self.contexts().get(self.session_of(turn)) or self.context()
 
     def _files(self, context: AgentContext) -> list[Path]:
-        """Those that the spec names; where it names none, all in its session folder."""
+        """Those that the spec names; where it names none, all in its session folder.
+
+        What a database that is open has not yet taken in stands in a file beside it (SQLite's WAL).
+        """
         if self.spec.session_files:
-            return files_like(self._patterns(context), context)
+            named = files_like(self._patterns(context), context)
+            beside = (file.with_name(f"{file.name}-wal") for file in named)
+            return [*named, *(file for file in beside if file not in named and file.is_file())]
         return sorted(path for path in context.outside(context.session_dir).rglob("*") if path.is_file())
 
     def _save(self, turn: int, file: Path, *, torn: bool) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wedgehog.fake_llm.dialects.anthropic import offered, thinking
+from wedgehog.fake_llm.dialects.anthropic import offered, thinking, threads
 from wedgehog.fake_llm.dialects.base import Models, Refusal, bad, nameless, unpaired
 from wedgehog.fake_llm.request import Request, blocks, listed, mapped
 
@@ -65,6 +65,7 @@ def refusals(request: Request, models: Models) -> Iterator[Refusal]:
         yield bad("The request body is not valid JSON: expected an object: line 1 column 1 (char 0)")
         return
     yield from _surrogates(request.body)
+    yield from threads.refusals(request)
     yield from _fields(document)
     if models is not None and document.get("model") not in models:
         yield Refusal(404, f"model: {document.get('model')}")

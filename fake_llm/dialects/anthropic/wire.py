@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
+from wedgehog.fake_llm.dialects.anthropic import threads
 from wedgehog.fake_llm.dialects.anthropic.thinking import THOUGHTS, remember, signature_of
 from wedgehog.fake_llm.dialects.anthropic.validate import refusals
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response, bad
@@ -60,11 +61,12 @@ class _AnthropicWriter(ReplyWriter):
             calls = [index for index, item in enumerate(self.items) if isinstance(item, ToolCall)]
             ids = [str(self._opening(index)["id"]) for index in calls]
             remember(self.items, ids, self.exchange.request.memory)
+        if threads.is_asked(self.exchange.request) and self.stop != "refusal":
+            threads.remember(self.exchange.request, self._id, self._content())
 
     def whole(self) -> bytes:
         self._remember()
-        content = [self._block(index) for index in range(len(self.items))]
-        return encode(self._message(self.spent) | {"content": content, **self._ending()})
+        return encode(self._message(self.spent) | {"content": self._content(), **self._ending()})
 
     def frames(self) -> Iterator[Frame]:
         """Yield events from `message_start` to `message_stop`, with the provider's ping."""
@@ -86,9 +88,16 @@ class _AnthropicWriter(ReplyWriter):
         yield Frame(event(encode(told), "message_delta"), tokens=self.spent)
         yield Frame(event(encode({"type": "message_stop"}), "message_stop"), tokens=self.spent, terminal=True)
 
+    @property
+    def _id(self) -> str:
+        return f"msg_01{made_up('message', self.call, length=22)}"
+
+    def _content(self) -> list[dict[str, Any]]:
+        return [self._block(index) for index in range(len(self.items))]
+
     def _message(self, output_tokens: int) -> dict[str, Any]:
         return {
-            "id": f"msg_01{made_up('message', self.call, length=22)}",
+            "id": self._id,
             "type": "message",
             "role": "assistant",
             "model": self.exchange.conversation.model,
@@ -181,6 +190,7 @@ class _Anthropic(Dialect):
     UNUSABLE: ClassVar[Mapping[str, Refusal]] = {"image": Refusal(400, "Could not process image")}
 
     refusals = staticmethod(refusals)
+    whole = staticmethod(threads.rebuilt)
 
     def unusable(self, item: ItemKind, request: Request) -> Refusal:
         """Return the words for an item; a broken character makes the body no JSON at its place."""
@@ -213,7 +223,9 @@ class _Anthropic(Dialect):
     def error(self, refusal: Refusal, request: Request) -> Response:
         kind, message = self.by_status(_ERRORS, refusal.status)
         kind, message = refusal.kind or kind, refusal.message or message
-        body = {"type": "error", "error": {"type": kind, "message": message}, "request_id": _request_id(request)}
+        details = {"details": {"error_code": refusal.code}} if refusal.code else {}
+        error = {"type": kind, "message": message} | details
+        body = {"type": "error", "error": error, "request_id": _request_id(request)}
         return Response(refusal.status, encode(body), kind, message)
 
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:

@@ -1,6 +1,6 @@
 """Reasons why the faults of a scenario prove nothing: one never fired, or a turn failed before any did."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -18,24 +18,27 @@ from wedgehog.harness.scenario.trigger import AtCall, AtReply, SessionWritten
 _NO_FILE: Final = "; no session file was written in that turn (the spec's `session_files` says where they are)"
 
 
-def fault_doubts(history: History, plan: FaultPlan, control: ControlFacts) -> Iterator[Verdict]:
-    """An inconclusive verdict for each of these reasons."""
+def fault_doubts(
+    history: History, plan: FaultPlan, control: ControlFacts, unmet: Sequence[str] = ()
+) -> Iterator[Verdict]:
+    """An inconclusive verdict for each of these reasons; `unmet`: for each fault why an agent may never meet it."""
     for unproven in history.of(FaultUnproven):
         said = f"the {unproven.name} armed for call {unproven.call} left no proof that it fired"
         yield inconclusive(said, [unproven]).for_reason("faults")
-    yield from _unfired(history, plan)
+    yield from _unfired(history, plan, unmet)
     yield from _failed_before_faults(history, plan)
     if control.background:
         yield from _beside(history, plan, control)
 
 
-def _unfired(history: History, plan: FaultPlan) -> Iterator[Verdict]:
+def _unfired(history: History, plan: FaultPlan, unmet: Sequence[str]) -> Iterator[Verdict]:
     fired = {event.fault for event in history.of(FaultFired)}
     over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
     for index, planned in enumerate(plan.faults):
         waits = isinstance(planned.fault, ReplyFault) and planned.fault.may_not_fire
         if index not in fired and not waits and planned.trigger.turn not in over:
-            yield inconclusive(f"the fault never fired: {planned}{_why_not(history, planned)}").for_reason("faults")
+            why = next((f"; {it}" for it in unmet[index : index + 1] if it), "") or _why_not(history, planned)
+            yield inconclusive(f"the fault never fired: {planned}{why}").for_reason("faults")
 
 
 def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:

@@ -204,7 +204,8 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         if not refused.scripted and not refused.pairing and not expected:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).for_reason("validator")
-    yield from fault_doubts(history, scenario.plan(history.run.time_scale), control)
+    unmet = [it.unmet for it in scenario.faults]
+    yield from fault_doubts(history, scenario.plan(history.run.time_scale), control, unmet)
     yield from _unsaid(history, scenario)
     yield from _unmet(history)
     yield from _unasked(history, scenario)

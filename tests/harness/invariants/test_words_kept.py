@@ -71,6 +71,17 @@ def test_an_answer_stands_in_the_next_turn_that_carries_its_message(replies: Seq
     assert check("words_kept", tell.seal()).status == status
 
 
+def test_after_a_refusal_for_its_length_an_agent_may_drop_what_the_model_said():
+    """One that still tells what its user had said is not worse than one that drops all of it."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    tell.end().message()
+    tell.refuse(tell.ask(1, sees=(1, 2), replies=[1]), 400, message="prompt is too long: 9 tokens > 8 maximum")
+    tell.reply(tell.ask(1, sees=(1, 2), replies=[]), f"Done {tell.nonce}")
+    assert check("words_kept", tell.end().seal()).status == "nothing"
+
+
 def test_an_agent_that_begins_anew_with_each_message_is_judged_by_another_invariant():
     """Its request does not carry the earlier message."""
     tell = HistoryBuilder()

@@ -104,6 +104,22 @@ def test_a_database_is_never_torn(watch: Any, context: AgentContext):
     assert [note.what for note in it.history.of(Note)] == [A_DATABASE]
 
 
+def test_a_write_to_a_database_that_is_open_is_seen_though_its_own_file_stays_the_same(
+    watch: Any, context: AgentContext
+):
+    """In WAL mode a process that stays writes to the file beside it, also where the spec names only the database."""
+    it, file = watch("{session_dir}/*.db"), context.session_dir / "s.db"
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("CREATE TABLE said (text)")
+        before, was = it.look(), file.stat()
+        database.execute("INSERT INTO said VALUES ('Hello')")
+        assert (file.stat().st_mtime_ns, file.stat().st_size) == (was.st_mtime_ns, was.st_size)
+        assert it.look() != before
+        assert it.save(1, tear=True)
+    assert [note.what for note in it.history.of(Note)] == [A_DATABASE]
+
+
 def test_a_file_that_is_replaced_and_then_grows_can_be_torn(watch: Any, context: AgentContext):
     """An agent may write a repaired file when it loads a session, and append to it then."""
     it = watch()

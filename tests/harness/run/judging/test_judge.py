@@ -138,6 +138,16 @@ def test_a_fail_outweighs_what_cannot_be_told():
     assert "faults" in {verdict.name for verdict in judgement.verdicts if verdict.status == "inconclusive"}
 
 
+def test_beside_a_fail_stands_why_a_correct_agent_may_never_meet_the_fault():
+    """The scenario is not skipped then: of an agent that edits nothing "the fault never fired" alone would mislead."""
+    edits = {"link": "chat", "at": {"chat": "edit"}, "do": {"chat_status": 429}}
+    judgement = judged(spent(HistoryBuilder(), 14).seal(), faults=[{"do": "cut"}, edits])
+    (doubt,) = (verdict for verdict in judgement.verdicts if verdict.name == "faults")
+    assert judgement.verdict == "fail"
+    assert doubt.says.startswith("the fault never fired: chat_status on chat")
+    assert doubt.says.endswith("; in this run the agent changed no message that it had sent to its chat")
+
+
 # ---- inconclusive
 
 
@@ -317,6 +327,19 @@ def test_a_call_that_a_busy_harness_answered_late_makes_no_pass(harness_s: float
     tell.reply(call, how="hung up", delivered=0)
     tell.hangs_up(call).answer_step(1)
     assert judged(tell.end().seal()).verdict == verdict
+
+
+def test_a_call_that_its_user_stopped_was_not_given_up_by_the_agent():
+    """The reply began late, and the agent hung up because it was told to: no quicker reply would change that."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    tell.wait(0.2).waited(0.0, for_s=0.2, harness_s=0.2)
+    tell.abort().reply(call, how="hung up", delivered=0)
+    tell.hangs_up(call).end("", ended="aborted")
+    tell.message()
+    tell.answer_step(1)
+    assert judged(tell.end().seal()).verdict == "pass"
 
 
 def test_each_line_of_the_plan_must_fire():
