@@ -30,7 +30,6 @@ from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words,
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
 
-_ARGUMENTS = re.compile(r"\btool_use\.input: ")
 _PICTURE = re.compile(r"image|picture|pdf|document", re.IGNORECASE)
 LIMITS = {
     "turn_s": "turn_deadline",
@@ -200,8 +199,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         said = f"no request arrived within {missed.bound_s:g} s after {turn} was given"
         yield inconclusive(said, [missed]).for_reason("start")
     for refused in history.of(RequestRefused):
-        told = _of_what_was_read(refused, scenario) or _of_broken_arguments(refused, scenario)
-        expected = refused.message in control.refusals or told
+        expected = refused.message in control.refusals or _of_what_was_read(refused, scenario)
         if not refused.scripted and not refused.pairing and not expected:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).for_reason("validator")
@@ -220,11 +218,6 @@ def _of_what_was_read(refused: RequestRefused, scenario: Scenario) -> bool:
     read = [it.path for it in scenario.file_actions if it.role == READ_FILE]
     shown = any(is_picture(path) or path.lower().endswith(".pdf") for path in read)
     return shown and _PICTURE.search(refused.message) is not None
-
-
-def _of_broken_arguments(refused: RequestRefused, scenario: Scenario) -> bool:
-    """Whether a call's arguments are refused, in a story whose model breaks them: some SDKs send them back."""
-    return scenario.breaks_arguments and _ARGUMENTS.search(refused.message) is not None
 
 
 def _limited(history: History) -> Iterator[Verdict]:

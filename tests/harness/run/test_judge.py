@@ -520,22 +520,6 @@ def test_the_refusal_of_a_picture_that_the_model_reads_is_part_of_its_story(path
     assert judged(history, turns=[reads]).verdict == verdict
 
 
-@pytest.mark.parametrize(
-    ("fault", "says", "verdict"),
-    [
-        ("garbage_arguments", "messages.1.content.0.tool_use.input: Input should be a valid dictionary", "pass"),
-        ("garbage_arguments", "bad field", "inconclusive"),
-        ("cut", "messages.1.content.0.tool_use.input: Input should be a valid dictionary", "inconclusive"),
-    ],
-)
-def test_the_refusal_of_arguments_that_the_model_broke_is_part_of_their_story(fault: str, says: str, verdict: str):
-    """An SDK sends them back as they came; an agent that tells its user and goes on has done what it can."""
-    struck = with_event(well(HistoryBuilder()).seal(), replace(FIRED, name=fault))
-    turns = [{"user": "Go on.", "model": [{"tool": "shell", "args": {"command": "ls"}}, {"text": "Done {nonce}"}]}]
-    judgement = judged(with_event(struck, refusal(says)), turns=turns, faults=[{"do": fault}])
-    assert judgement.verdict == verdict
-
-
 def test_a_refusal_for_pairing_blames_the_agent():
     """It is no matter of our validator's taste."""
     tell = HistoryBuilder()
