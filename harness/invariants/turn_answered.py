@@ -1,5 +1,6 @@
 """A message is answered in spite of the fault."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from wedgehog.harness.invariants.cause_told import words_read
@@ -7,6 +8,7 @@ from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
 from wedgehog.harness.record.call_failures import went_wrong
+from wedgehog.harness.record.events.call import CALLS_AT_ONCE
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -14,6 +16,7 @@ from wedgehog.harness.record.turn_words import filter_word
 from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 from wedgehog.harness.record.views import Call, Turn
 
+_OF_A_LIMIT = re.compile(r"token|limit|length|\bcut\b|truncat|incomplete|too long", re.IGNORECASE)
 AUXILIARY = ("title", "summary", "compact", "memory")
 """Purposes of background calls without which every agent can answer."""
 
@@ -24,8 +27,10 @@ def turn_answered(history: History, *, plan_errors: bool = False) -> Iterator[Ve
 
     `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer;
     nor does one that ends in an error after the agent got a signal, or one whose last reply a filter of the provider
-    stopped, if its user is told so. With `plan_errors` an error is enough where a plan, a route or a check failed
-    before the turn's first request of the conversation, or beside it: an agent may refuse what it could not check.
+    stopped, if its user is told so; nor one whose last reply was cut at the token limit inside a tool call of which the
+    wire shows nothing (Gemini, Ollama), if its user is told so. With `plan_errors` an error is enough where a plan, a
+    route or a check failed before the turn's first request of the conversation, or beside it: an agent may refuse what
+    it could not check.
 
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx. Limit
     the attempts. Where the token limit cut a tool call, tell the model so, and let it make a smaller one.
@@ -50,6 +55,15 @@ def _filtered(turn: Turn) -> bool:
     return bool(filter_word(words_read(end), turn))
 
 
+def _cut_unseen(turn: Turn) -> bool:
+    """Whether the token limit cut the last reply inside a call that the wire does not show, and its user read so."""
+    last, end = turn.main_calls[-1] if turn.main_calls else None, turn.end
+    if last is None or last.ended is None or end is None or last.arrived.wire not in CALLS_AT_ONCE:
+        return False
+    cut = last.ended.stop == "max_tokens" and any(not call.whole for call in last.ended.tool_calls)
+    return cut and _OF_A_LIMIT.search(words_read(end)) is not None
+
+
 def _beside(first: Call, wrong: Sequence[Call]) -> bool:
     """Whether only calls beside the turn's first request went wrong: a check that runs at the same time."""
     ended = first.ended.id if first.ended is not None else 0
@@ -70,6 +84,8 @@ def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = Fal
             yield passed(because=f"{turn} could not be planned or checked, and the agent told its user")
         elif outcome.kind == "surfaced" and _filtered(turn):
             yield passed(because=f"a filter of the provider stopped the last reply of {turn}, and its user was told")
+        elif outcome.kind == "surfaced" and _cut_unseen(turn):
+            yield passed(because=f"the token limit cut a call of {turn} that its wire hides, and its user was told")
         elif outcome.kind == "answered":
             yield passed(because=f"{turn} was answered")
         elif ours := refused_by_us(turn.calls):

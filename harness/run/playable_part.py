@@ -2,12 +2,11 @@
 
 from wedgehog.fake_llm.reply import Reply, Text
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.record.events.call import CALLS_AT_ONCE
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.scenario.fault_config import TriggerConfig
 from wedgehog.harness.scenario.model import Scenario
 
-CALLS_AT_ONCE = ("gemini", "ollama")
-"""Wires whose streams have a tool call in one event."""
 FIRST_TURN_ONLY = "only its first turn was played: the agent does not continue a session"
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import anthropic
+import pytest
 
 from tests.harness.commands.test_provider import sent
 from wedgehog.harness.commands.serve import Provider
@@ -69,6 +70,23 @@ async def test_an_empty_reply_is_no_message_of_the_thread():
     async with Provider(EMPTY) as llm:
         _, first = await asked(llm, {"type": "create"}, USER)
         status, told = await asked(llm, after(first), USER)
+        assert status == 200, told
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        [{"text": ""}, {"text": "Hello"}],
+        [{"text": " "}],
+        [{"tool": "bash", "raw_args": '{"command": "l'}],
+        [{"tool": "bash", "raw_args": "[1]"}],
+    ],
+)
+async def test_nothing_that_the_model_said_is_refused_as_a_part_of_its_thread(reply: Any):
+    """An empty text and broken arguments are the provider's own: the client does not send them back."""
+    async with Provider({"replies": [{"reply": reply}]}) as llm:
+        _, first = await asked(llm, {"type": "create"}, USER, **WHOLE)
+        status, told = await asked(llm, after(first), result_of(first) if "tool" in reply[0] else USER)
         assert status == 200, told
 
 

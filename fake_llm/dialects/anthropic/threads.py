@@ -44,11 +44,17 @@ def refusals(request: Request) -> Iterator[Refusal]:
 
 
 def remember(request: Request, id_: str, content: list[dict[str, Any]]) -> None:
-    """Keep the conversation of a request, and the reply to it. An empty reply is no message."""
+    """Keep the conversation of a request, and the reply to it without what no request may carry."""
     document = request.document or {}
-    said = [{"role": "assistant", "content": content}] if content else []
+    blocks = [_readable(block) for block in content if block["type"] != "text" or block["text"].strip()]
+    said = [{"role": "assistant", "content": blocks}] if blocks else []
     held = {name: document[name] for name in _HELD if name in document}
     request.memory.keep(f"thread {id_}", held | {"messages": [*listed(document.get("messages")), *said]})
+
+
+def _readable(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a block with arguments that are an object, whatever the model sent."""
+    return block if isinstance(block.get("input", {}), dict) else block | {"input": {}}
 
 
 def _continued(request: Request) -> str:

@@ -9,6 +9,8 @@ from wedgehog.harness.record.events.files import FileCall
 ReplyEnding = Literal["complete", "hung up", "stalled", "cut", "ended early"]
 CUT_STOPS: Final = ("max_tokens", "filter")
 """Stop reasons of a reply that came whole and lacks its end."""
+CALLS_AT_ONCE: Final = ("gemini", "ollama")
+"""Wires whose streams have a tool call in one event, and nothing of a call that was cut."""
 
 
 @dataclass(frozen=True, slots=True)

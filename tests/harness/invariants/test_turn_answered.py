@@ -132,3 +132,21 @@ def test_a_filter_that_stopped_an_earlier_reply_excuses_nothing():
     tell.reply(tell.ask(1), "", stop="filter")
     tell.reply(tell.ask(1), "")
     assert check("turn_answered", tell.fails("Error: the prompt was blocked: OTHER").seal()).status == "fail"
+
+
+@pytest.mark.parametrize(
+    ("wire", "words", "status"),
+    [
+        ("gemini", "Error: the reply was cut at the limit of output tokens: I clean up.", "pass"),
+        ("ollama", "Error: the model stopped at max_tokens", "pass"),
+        ("gemini", "Error: list index out of range", "fail"),
+        ("anthropic", "Error: the reply was cut at the limit of output tokens: I clean up.", "fail"),
+    ],
+)
+def test_an_error_is_enough_where_the_wire_shows_nothing_of_a_call_that_was_cut(wire: str, words: str, status: str):
+    """The agent reads words that break off, and no call of whose end it could tell the model."""
+    tell = HistoryBuilder()
+    tell.wire = wire
+    tell.message()
+    tell.reply(tell.ask(1), "I clean up.", tools=[False], stop="max_tokens")
+    assert check("turn_answered", tell.fails(words).seal()).status == status
