@@ -524,6 +524,14 @@ def test_the_refusal_of_a_picture_that_the_model_reads_is_part_of_its_story(path
     assert judged(history, turns=[reads]).verdict == verdict
 
 
+@pytest.mark.parametrize(("first", "verdict"), [("", "pass"), ("Well.", "inconclusive")])
+def test_the_refusal_of_an_empty_text_that_the_model_says_is_part_of_its_story(first: str, verdict: str):
+    """An agent that sends it back is refused, and the invariants judge what it does then."""
+    history = with_event(well(HistoryBuilder()).seal(), refusal("messages: text content blocks must be non-empty"))
+    says = {"user": "Look.", "model": [[{"text": first}, {"text": "I see. {nonce}"}]]}
+    assert judged(history, turns=[says]).verdict == verdict
+
+
 def test_a_refusal_for_pairing_blames_the_agent():
     """It is no matter of our validator's taste."""
     tell = HistoryBuilder()
