@@ -20,6 +20,8 @@ TurnEvent = TypeVar("TurnEvent", TokenAsked, ToolRefused)
 UNAUTHORIZED = 401
 REFUSED_FOR_CONTENT = 400
 REFUSED_FOR_SIZE = 413
+_KNOWN = re.compile(r"text content blocks must be non-empty")
+"""Refusals of Anthropic that many agents have met."""
 REFUSES_THE_REQUEST = (400, 413, 422)
 """After such a refusal an agent may take back what the provider did not accept."""
 KINDS_SHOWN = 12
@@ -200,8 +202,13 @@ def still_refused(turn: Turn) -> bool:
 
 
 def refused_by_us(calls: Iterable[Call]) -> Call | None:
-    """The first request that our validator refused for another reason than tool call pairing: perhaps our mistake."""
-    return next((c for c in calls if c.main and c.refused and not c.refused.scripted and not c.refused.pairing), None)
+    """The first request that our validator refused for a reason that may be our mistake."""
+    return next((call for call in calls if call.main and call.refused and is_doubtful(call.refused)), None)
+
+
+def is_doubtful(refused: RequestRefused) -> bool:
+    """Whether our validator refused it, and neither for its pairing nor as the provider is known to do."""
+    return not refused.scripted and not refused.pairing and _KNOWN.search(refused.message) is None
 
 
 def together(findings: Iterable[Verdict]) -> Verdict:

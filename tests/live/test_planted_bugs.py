@@ -33,7 +33,7 @@ PLANTED = {
     "broken-event-once": ("skips-broken-events", {"truncation_noticed"}),
     "reply-has-only-thoughts": ("empty-is-an-answer", {"error_surfaced", "session_recovers"}),
     "reply-has-only-white-space": ("white-space-is-an-answer", {"error_surfaced", "session_recovers"}),
-    "reply-begins-with-an-empty-part": ("keeps-an-empty-part", {"session_recovers"}),
+    "reply-begins-with-an-empty-part": ("keeps-an-empty-part", {"session_recovers", "turn_answered"}),
     "announced-call-is-missing": ("believes-the-reason", {"error_surfaced", "session_recovers"}),
     "thoughts-use-up-the-reply": (
         "asks-again-when-cut",

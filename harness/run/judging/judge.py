@@ -11,7 +11,7 @@ from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.invariants import check, find, known
 from wedgehog.harness.invariants.overload import answered_late
-from wedgehog.harness.invariants.scope import together
+from wedgehog.harness.invariants.scope import is_doubtful, together
 from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
@@ -32,7 +32,6 @@ from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
 
 _PICTURE = re.compile(r"image|picture|pdf|document", re.IGNORECASE)
-_EMPTY = re.compile(r"text content blocks must be non-empty")
 LIMITS = {
     "turn_s": "turn_deadline",
     "calls_per_turn": "paid_call_bound",
@@ -201,8 +200,8 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         said = f"no request arrived within {missed.bound_s:g} s after {turn} was given"
         yield inconclusive(said, [missed]).for_reason("start")
     for refused in history.of(RequestRefused):
-        expected = refused.message in control.refusals or _of_the_story(refused, scenario)
-        if not refused.scripted and not refused.pairing and not expected:
+        expected = refused.message in control.refusals or _of_what_was_read(refused, scenario)
+        if is_doubtful(refused) and not expected:
             said = f"the provider's validator refused a request, and not for its pairing: {refused.message}"
             yield inconclusive(said, [refused]).for_reason("validator")
     unmet = [it.unmet for it in scenario.faults]
@@ -216,16 +215,11 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
         yield inconclusive(said).for_reason("subagents")
 
 
-def _of_the_story(refused: RequestRefused, scenario: Scenario) -> bool:
-    """Whether the refusal is part of the story: of a picture or a document that its model reads, or of an empty text.
-
-    The model says an empty text, and the provider refuses one that comes back.
-    """
+def _of_what_was_read(refused: RequestRefused, scenario: Scenario) -> bool:
+    """Whether a picture or a document is refused, in a story whose model reads one: the refusal is part of it."""
     read = [it.path for it in scenario.file_actions if it.role == READ_FILE]
     shown = any(is_picture(path) or path.lower().endswith(".pdf") for path in read)
-    empty = any(not text for text in scenario.texts)
-    words = _PICTURE if shown else _EMPTY if empty else None
-    return words is not None and words.search(refused.message) is not None
+    return shown and _PICTURE.search(refused.message) is not None
 
 
 def _limited(history: History) -> Iterator[Verdict]:

@@ -116,7 +116,10 @@ def test_steps_hold_the_attempts_at_one_continuation():
     tell = _a_turn()
     tell.reply(tell.ask(2, background="title"), "A title")
     (turn,) = tell.end().seal().turns
-    assert [(str(step), len(step.calls), len(step.paid_calls)) for step in turn.steps] == [("step 1 of turn 1", 2, 1), ("step 2 of turn 1", 1, 1)]
+    assert [(str(step), len(step.calls), len(step.paid_calls)) for step in turn.steps] == [
+        ("step 1 of turn 1", 2, 1),
+        ("step 2 of turn 1", 1, 1),
+    ]
     assert (len(turn.calls), len(turn.main_calls), len(turn.paid_calls)) == (4, 3, 2)
 
 

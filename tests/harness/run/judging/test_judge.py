@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
 from wedgehog.harness.record.events.run import Trouble
@@ -524,12 +525,14 @@ def test_the_refusal_of_a_picture_that_the_model_reads_is_part_of_its_story(path
     assert judged(history, turns=[reads]).verdict == verdict
 
 
-@pytest.mark.parametrize(("first", "verdict"), [("", "pass"), ("Well.", "inconclusive")])
-def test_the_refusal_of_an_empty_text_that_the_model_says_is_part_of_its_story(first: str, verdict: str):
-    """An agent that sends it back is refused, and the invariants judge what it does then."""
-    history = with_event(well(HistoryBuilder()).seal(), refusal("messages: text content blocks must be non-empty"))
-    says = {"user": "Look.", "model": [[{"text": first}, {"text": "I see. {nonce}"}]]}
-    assert judged(history, turns=[says]).verdict == verdict
+def test_a_refusal_of_an_empty_text_is_known_to_be_the_providers_own():
+    """Many agents have met it, so that it is no matter of our validator's taste."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.refuse(tell.ask(), 400, scripted=False, message="messages: text content blocks must be non-empty")
+    history = tell.fails().seal()
+    assert "validator" not in {verdict.name for verdict in judged(history).verdicts}
+    assert check("turn_answered", history).status == "fail"
 
 
 def test_a_refusal_for_pairing_blames_the_agent():
