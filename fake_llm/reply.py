@@ -139,9 +139,10 @@ class Reply:
     A `stop` of None is derived from the items: "tool" if one is a call, else "end". With `shows_thoughts` a dialect
     whose own provider hides reasoning sends it as compatible providers do. With `no_choice` a reply without items comes
     as a body without choices (or candidates), in dialects that have a list of them. With `broken_call` it has
-    the stop reason of a tool call that the provider could not read, on wires that have one (Gemini). `plain`
-    words end a turn also where the agent expects a tool call or a form there, and a tool call that the model writes in
-    its text has the `call_form`. `stop_sequence` is the one of the request before which its text ended.
+    the stop reason of a tool call that the provider could not read, on wires that have one (Gemini).
+    With `plain` the last words are sent as they are, also where the agent expects a tool call or a form. `call_form` is
+    the form of a tool call that the model writes in its text. `stop_sequence` is what ended the text, if the request
+    named it.
     """
 
     items: tuple[Item, ...] = ()

@@ -18,8 +18,7 @@ def before_stop(reply: Reply, conversation: Conversation) -> Reply:
             continue
         if found := [(at, stop) for stop in conversation.stops if (at := item.text.find(stop)) >= 0]:
             at, stop = min(found)
-            said = replace(item, text=item.text[:at], span=item.span and (min(item.span[0], at), min(item.span[1], at)))
-            items = (*reply.items[:index], *((said,) if said.text else ()))
+            said = (replace(item, text=item.text[:at]),) if at else ()
             usage = reply.usage and replace(reply.usage, output_tokens=None)
-            return replace(reply, items=items, usage=usage, stop=None, stop_sequence=stop)
+            return replace(reply, items=(*reply.items[:index], *said), usage=usage, stop=None, stop_sequence=stop)
     return reply

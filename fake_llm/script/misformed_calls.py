@@ -21,12 +21,7 @@ def misformed(written: Reply, form: CallForm, frame: ResultFrame, in_form: Calla
         return written
     if form == "no_input":
         lines, _, line = text.text.rstrip().rpartition("\n")
-        return replace(written, items=(*others, _shortened(text, len(lines or line))))
+        return replace(written, items=(*others, replace(text, text=lines or line)))
     result = f"{frame.before} {INVENTED_RESULT}{frame.behind}".strip()
     invented = f"{text.text}\n{result}\n{in_form(INVENTED_ANSWER)}"
-    return replace(written, items=(*others, replace(text, text=invented, span=text.span or (0, 0))))
-
-
-def _shortened(text: Text, chars: int) -> Text:
-    span = text.span and (min(text.span[0], chars), min(text.span[1], chars))
-    return replace(text, text=text.text[:chars], span=span)
+    return replace(written, items=(*others, replace(text, text=invented)))

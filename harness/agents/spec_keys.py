@@ -185,7 +185,7 @@ class Finish(SpecPart):
 
     @property
     def wraps_words(self) -> bool:
-        """Whether last words that are plain text are not what the agent takes for the end of a turn."""
+        """Whether the agent expects the last words in a tool call, or in a text around them."""
         return bool(self.tool) or self.text != ONLY_WORDS
 
     @property

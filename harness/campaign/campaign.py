@@ -173,7 +173,7 @@ class Campaign:
         keep_inputs(store, entry, control, seed, self._files, common)
         skipped = self._skipped(entry, control)
         if not control.passed or skipped:
-            failed = f"{control.says}{_output(self._control_folder(agent))}"
+            failed = "" if control.passed else f"{control.says}{_output(self._control_folder(agent))}"
             judgement = unplayed(entry.scenario, agent, network.name, skipped=skipped, failed=failed)
         else:
             job = self._world.job(scenario, agent, control, network, seed=seed, name=str(len(self.judgements)))

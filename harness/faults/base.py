@@ -122,7 +122,7 @@ class Fault:
     of_disk: ClassVar[bool] = False
     """Whether nothing can be stored until it is healed."""
     of_form: ClassVar[bool] = False
-    """Whether a reply misses a form of the agent's own, in which it reads answers or tool calls."""
+    """Whether a reply is not in the form in which the agent reads answers or tool calls."""
     unmet: ClassVar[str] = ""
     """Why it did not fire, although its place was reached."""
     undrawn: ClassVar[tuple[str, ...]] = ()

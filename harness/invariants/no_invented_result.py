@@ -20,7 +20,7 @@ def no_invented_result(history: History) -> Iterator[Verdict]:
     again, or ends its turn in an error is right.
 
     Fix: Send a stop sequence that ends the reply where a result begins, such as "Observation:". Drop all that stands
-    behind the first call of a reply, and run that call: not each model obeys a stop sequence.
+    behind the first call of a reply, and run that call, because some models ignore stop sequences.
     """
     invented = {fired.turn: fired.invents for fired in history.of(FaultFired) if fired.invents}
     for turn in history.turns:

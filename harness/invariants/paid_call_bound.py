@@ -26,10 +26,10 @@ def paid_call_bound(
     """A step is paid for at most `per_step` times after the first; at most `zero_output` paid calls in a row are empty.
 
     The provider bills every accepted request, also where the client received nothing (incident retry-storm). Ten
-    retries is the largest common default, so more than twelve is no false alarm. A reply that misses the form in which
-    the agent reads an answer or a call is told so, as one of the agent's rounds: of these fifty are allowed.
-    `compactions` bounds requests for a summary of the conversation, accepted or not, without a request of the
-    conversation between them.
+    retries is the largest common default, so more than twelve is no false alarm. Where replies are not in the form in
+    which the agent reads answers or tool calls, it tells the model so and asks again. Frameworks count that as a round
+    of tools, so fifty are allowed. `compactions` bounds requests for a summary of the conversation, accepted or not,
+    without a request of the conversation between them.
     `calls_without_progress` bounds requests in a row, accepted or not, of which no text block or tool call arrived
     whole; `calls_per_turn` bounds all requests of a turn. Calls outside of any turn are judged as one more turn.
 

@@ -53,8 +53,8 @@ def calls_of(turn: Turn) -> tuple[Call, ...]:
 def undisturbed(history: History, turn: Turn, until: int) -> bool:
     """Whether nothing failed in a turn before an event (by its id), and its user gave no reason to begin again.
 
-    A fault of one call counts by what came of that call: a reply that was only slow is whole. One that misses a form of
-    the agent's own is a failure for the agent.
+    A fault of one call counts by what came of that call: a reply that was only slow is whole. One that
+    is not in the form in which the agent reads answers or tool calls is a failure.
     """
     stop = over(turn)
     if (stop is not None and stop.id < until) or history.beside(turn):

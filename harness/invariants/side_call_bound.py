@@ -102,7 +102,7 @@ def _nested(turn: Turn, sides: Sequence[SideCalls], allowed: int) -> Iterator[Ve
 
 
 def _handed_on(turn: Turn, sides: Sequence[SideCalls], allowed: int) -> Iterator[Verdict]:
-    """Tasks that subagents gave to further subagents, none of which need wait for the next."""
+    """More calls of subagents by subagents than are allowed; nothing need wait for these."""
     begun = {(side.name, it.token): call for side in sides for call in side.calls for it in _delegated(call)}
     if len(begun) > allowed:
         says = f"{turn}: subagents called further subagents {len(begun)} times, {allowed} allowed"

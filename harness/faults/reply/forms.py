@@ -23,10 +23,9 @@ class PlainAnswer(ReplyFault):
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """The same words as they are."""
-        ends = isinstance(answer, Reply) and answer.stop_reason == "end"
-        if not isinstance(answer, Reply) or not ends or not any(isinstance(item, Text) for item in answer.items):
+        if not isinstance(answer, Reply) or answer.stop_reason != "end":
             return answer
-        return replace(answer, plain=True)
+        return replace(answer, plain=any(isinstance(item, Text) for item in answer.items))
 
 
 @fault("text_call", family="reply")
@@ -34,8 +33,7 @@ class TextCallInAnotherForm(ReplyFault):
     """A tool call that the model writes in its text has another form than the spec's `calls_in_text`.
 
     `no_input`: it ends before the line with its first argument. `made_up_result`: behind it the model makes up a result
-    and an answer, as models do that were not stopped there. A request with a stop sequence, such as "Observation:",
-    gets only what comes before.
+    and an answer. A request with a stop sequence, such as "Observation:", gets only what comes before that.
     """
 
     kind: Literal["no_input", "made_up_result"] = "no_input"

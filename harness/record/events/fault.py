@@ -34,7 +34,7 @@ class FaultFired(Event):
     of_disk: bool = False
     """Whether nothing could be stored from then on."""
     of_form: bool = False
-    """Whether the reply missed a form of the agent's own."""
+    """Whether the reply was not in the form in which the agent reads answers or tool calls."""
     invents: str = ""
     """The words that the model made up in the place of an answer."""
 

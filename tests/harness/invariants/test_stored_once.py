@@ -129,3 +129,15 @@ def test_a_reminder_of_the_task_may_be_stored_with_its_turn(repeated: bool, stat
     found = check("stored_once", tell.end().seal())
     assert found.status == status
     assert any(f"request {call} " in it.says for it in found.violations) is repeated
+
+
+@pytest.mark.parametrize(("of_form", "status"), [(True, "pass"), (False, "fail")])
+def test_a_question_may_stand_again_behind_a_reply_that_was_not_in_the_agents_form(of_form: bool, status: str):
+    """Some frameworks tell the model so, and repeat the question; behind a reply that they could read it is a copy."""
+    tell = HistoryBuilder()
+    number = tell.message()
+    call = tell.ask(1)
+    tell.fires("plain_answer", call, of_form=of_form)
+    tell.reply(call, "It is open.")
+    tell.reply(tell.ask(1, repeated=[number]), f"Done {tell.nonce}")
+    assert check("stored_once", tell.end().seal()).status == status
