@@ -73,7 +73,7 @@ async def measured(tmp_path: Path, code: str, look_out_s: float, *words: str) ->
 
 def near(found: float | None, s: float) -> bool:
     """On a machine that is busy with other things; a timer that began before its request arrived seems shorter."""
-    return found is not None and s - 0.3 <= found <= s + 1.5
+    return found is not None and s - 0.8 <= found <= s + 1.5
 
 
 async def test_a_total_around_attempts_with_an_idle_timer_and_a_dead_knob(tmp_path: Path):
