@@ -26,22 +26,17 @@ from tests.spread import Spread, give_way
 PATIENCE_S = 600.0
 """So long a command may take that takes a minute on a quiet machine: an extra worker gets little of a busy one."""
 LONGEST = (
-    *("/live/test_pages", "/live/test_planted_bugs", "/live/test_staying", "/live/test_sessions"),
-    *("/commands/test_two_fault_bugs", "/live/test_chat_scenarios", "/live/test_gateway", "/live/test_webhook"),
-    *("/live/test_links", "/live/test_socket_mode", "/live/test_timers", "/parity/test_exact", "/parity/worlds/"),
-    *("/live/test_chat", "/live/test_many_chats", "/live/test_driving", "/live/test_killed_harness"),
-    *("/parity/test_tool_host", "/parity/pipes/test_faults", "/docs/test_tools_page", "/live/test_hosts"),
-    *("/live/test_kills", "/live/test_run", "/commands/test_fuzz_in_virtual_time", "/live/", "/docs/test_tutorial"),
-    *("/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/", "/commands/test_agents_check"),
-    *(
-        "/sim/test_determinism",
-        "/campaign/test_campaign",
-        "/campaign/test_cluster",
-        "/properties/",
-        "/search/",
-        "/sdk/",
-    ),
-    *("/reports/test_page_in_browser", "/commands/test_cli", "/commands/test_pytest_plugin", "/docs/", "/sim/"),
+    *("/live/pages/test_pages", "/live/test_planted_bugs", "/live/staying/test_staying"),
+    *("/live/staying/test_sessions", "/commands/test_two_fault_bugs", "/live/chat/test_chat_scenarios"),
+    *("/live/chat/test_gateway", "/live/chat/test_webhook", "/live/faults/test_links", "/live/chat/test_socket_mode"),
+    *("/live/faults/test_timers", "/parity/test_exact", "/parity/worlds/", "/live/chat/test_chat"),
+    *("/live/chat/test_many_chats", "/live/staying/test_driving", "/live/commands/test_killed_harness"),
+    *("/parity/test_tool_host", "/parity/pipes/test_faults", "/docs/test_tools_page", "/live/provider/test_hosts"),
+    *("/live/faults/test_kills", "/live/commands/test_run", "/commands/test_fuzz_in_virtual_time", "/live/"),
+    *("/docs/test_tutorial", "/scenarios/", "/parity/", "/commands/test_given_faults", "/conformance/"),
+    *("/commands/test_agents_check", "/sim/test_determinism", "/campaign/test_campaign", "/campaign/test_cluster"),
+    *("/properties/", "/search/", "/sdk/", "/reports/test_page_in_browser", "/commands/test_cli"),
+    *("/commands/test_pytest_plugin", "/docs/", "/sim/"),
 )
 """Parts of paths; the first part that fits is a test's place in the order."""
 

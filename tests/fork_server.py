@@ -41,7 +41,7 @@ from wedgehog.harness.services.mcp import host
 from wedgehog.reports.page import latency_section
 
 latency_section.DRAWS = False
-"""matplotlib takes a second and more of each report; `tests/live/test_run.py` has a command that draws."""
+"""matplotlib takes a second and more of each report; `tests/live/commands/test_run.py` has a command that draws."""
 connection_watch.LOOK_EVERY_S = 0.6
 """Each look walks all sockets of the machine, and the runs of all workers look: together a twentieth of the time."""
 

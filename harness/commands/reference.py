@@ -1,7 +1,9 @@
 """Writes docs/schema/ and the generated blocks of docs/*.md: `python -m wedgehog.harness.commands.reference docs`."""
 
+import importlib
 import inspect
 import json
+import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +14,7 @@ from typing import Any, Literal, cast
 
 from wedgehog.fake_llm.script.script_file import ScriptFile
 from wedgehog.harness import faults as _every_fault  # noqa: F401  importing it registers them
+from wedgehog.harness import invariants as rooms
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import NAMES
 from wedgehog.harness.faults.base import Family, Fault, parameters, registered
@@ -109,7 +112,7 @@ def blocks() -> dict[str, str]:
     families: tuple[Family, ...] = ("wire", "reply", "actor")
     return {
         **{f"faults-{family}": _fault_table(family) for family in families},
-        "invariants": _invariant_table(),
+        "invariants": _invariant_tables(),
         "invariant-details": _invariant_details(),
         "templates": table(("template", "stands for"), [(f"`{{{name}}}`", says) for name, says in NAMES.items()]),
         "error-patterns": "\n".join(f"- `{pattern}`" for pattern in STOCK_PATTERNS),
@@ -140,11 +143,20 @@ def _default(default: object) -> str:
     return " (optional)" if default is None else f" = `{_yaml(default)}`"
 
 
-def _invariant_table() -> str:
+def _invariant_tables() -> str:
+    """Return a table for each room of `harness/invariants`, below what the room says of itself."""
     head = ("invariant", "what must hold", "parameters", "judged")
-    bounds = {name: "<br>".join(starmap(_bound, found.parameters.items())) for name, found in known().items()}
-    rows = ((f"[`{name}`](#{name})", it.doc, bounds[name] or "none", _judged(it)) for name, it in known().items())
-    return table(head, rows)
+    found = []
+    for room in (it.name for it in pkgutil.iter_modules(rooms.__path__) if it.ispkg):
+        title = inspect.getdoc(importlib.import_module(f"{rooms.__name__}.{room}")) or ""
+        rows = [_invariant_row(name, it) for name, it in known().items() if it.room == room]
+        found.append(f"## {title.rstrip('.')}\n\n{table(head, rows)}")
+    return "\n\n".join(found)
+
+
+def _invariant_row(name: str, found: Invariant) -> Sequence[str]:
+    bounds = "<br>".join(starmap(_bound, found.parameters.items()))
+    return f"[`{name}`](#{name})", found.doc, bounds or "none", _judged(found)
 
 
 def _invariant_details() -> str:

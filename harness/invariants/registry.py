@@ -62,6 +62,12 @@ class Invariant:
     """It compares the sessions of a run; every other one judges each session by itself."""
 
     @property
+    def room(self) -> str:
+        """The folder in which it stands, such as `requests`; empty for one of a plugin."""
+        above, _, below = self.run.__module__.partition(f"{__package__}.")
+        return "" if above else below.partition(".")[0]
+
+    @property
     def reported_only(self) -> bool:
         """Whether it has bounds but no stock number for any: without one it only reports."""
         return bool(self.parameters) and all(it.default is None for it in self.parameters.values())

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import find
-from wedgehog.harness.invariants.tool_round_bound import TOOL_ROUNDS
+from wedgehog.harness.invariants.requests.tool_round_bound import TOOL_ROUNDS
 from wedgehog.harness.record.events.call import ReplyStarted, RequestArrived
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.judging.judge import bounds

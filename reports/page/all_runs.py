@@ -8,9 +8,9 @@ from functools import cached_property
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import SINGLE_FIX, StoredCampaign
 from wedgehog.reports.markup import Markup, html_table, line, tag
+from wedgehog.reports.page.answers.related_runs import RelatedRuns
 from wedgehog.reports.page.matrix import NumberedRun
-from wedgehog.reports.page.related_runs import RelatedRuns
-from wedgehog.reports.page.run_section import anchor, run_section
+from wedgehog.reports.page.run.run_section import anchor, run_section
 from wedgehog.reports.result_category import (
     ATTENTION,
     WORST_FIRST,

@@ -2,7 +2,7 @@
 
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
-from wedgehog.reports.page.changed_files import LINES_SHOWN, changed_files
+from wedgehog.reports.page.run.changed_files import LINES_SHOWN, changed_files
 
 
 def _played(*texts: str | bytes | None, by_user: bool = False) -> History:

@@ -14,7 +14,7 @@ from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import worst
 from wedgehog.reports.database_use import database
 from wedgehog.reports.page.html import page
-from wedgehog.reports.page.narrative import facts
+from wedgehog.reports.page.run.narrative import facts
 from wedgehog.reports.rows import table
 from wedgehog.reports.terminal import print_campaign
 

@@ -10,7 +10,7 @@ from wedgehog.harness.record.events.run import LagSeen
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit, GaveUp, HangSeen, StartMissed
 from wedgehog.harness.record.history import History
-from wedgehog.reports.page.narrative import facts
+from wedgehog.reports.page.run.narrative import facts
 
 from .conftest import HandClock, Tell, Telling, dangling, plain_run, storm
 

@@ -9,7 +9,7 @@ from wedgehog.harness.record.events.run import SessionKept
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import GaveUp
 from wedgehog.reports import write_folder
-from wedgehog.reports.page.run_files import READ_AT_MOST, last_record
+from wedgehog.reports.page.run.run_files import READ_AT_MOST, last_record
 
 from .conftest import Campaign, Tell, Telling, judgement, storm
 

@@ -6,8 +6,8 @@ import pytest
 
 from wedgehog.harness.record.views import Turn
 from wedgehog.harness.testing import HistoryBuilder
-from wedgehog.reports.page import pictures
-from wedgehog.reports.page.pictures import picture
+from wedgehog.reports.page.run import pictures
+from wedgehog.reports.page.run.pictures import picture
 
 
 def _turn(name: str) -> Turn:

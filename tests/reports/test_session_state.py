@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.reports.page.session_state import session_state
+from wedgehog.reports.page.answers.session_state import session_state
 
 SCHEMA = {"parameters": {"properties": {"type": {"type": "string"}, "id": {"type": "string"}}}}
 

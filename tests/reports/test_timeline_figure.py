@@ -22,9 +22,9 @@ from wedgehog.reports.calls import marks, violations
 from wedgehog.reports.event_lines import files_in_words
 from wedgehog.reports.lane import LaneItem, span_of
 from wedgehog.reports.lanes import lanes
-from wedgehog.reports.page.event_list import FIRST, LAST, listed
-from wedgehog.reports.page.run_section import EVIDENCE_LINKED
-from wedgehog.reports.page.timeline_svg import TICKS, timeline_figure
+from wedgehog.reports.page.run.event_list import FIRST, LAST, listed
+from wedgehog.reports.page.run.run_section import EVIDENCE_LINKED
+from wedgehog.reports.page.run.timeline_svg import TICKS, timeline_figure
 
 from .conftest import Campaign, HandClock, Telling, dangling, judgement, storm
 

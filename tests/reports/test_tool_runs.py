@@ -9,7 +9,7 @@ from wedgehog.reports.data.otlp import resource_spans
 from wedgehog.reports.data.perfetto import trace_events
 from wedgehog.reports.history_numbers import times
 from wedgehog.reports.lanes import lanes
-from wedgehog.reports.page.narrative import facts
+from wedgehog.reports.page.run.narrative import facts
 
 from .conftest import Campaign, Tell, Telling, judgement
 

@@ -11,8 +11,8 @@ from wedgehog.harness.agents.spec_keys import StatedLimit
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.invariants import check, find, known
 from wedgehog.harness.invariants.overload import answered_late
+from wedgehog.harness.invariants.requests.side_call_bound import within
 from wedgehog.harness.invariants.scope import is_doubtful, together
-from wedgehog.harness.invariants.side_call_bound import within
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import Trouble

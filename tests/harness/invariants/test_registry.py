@@ -1,5 +1,6 @@
 """The registry: names, parameters, and what happens to a check that crashes."""
 
+import importlib
 import pkgutil
 from collections.abc import Iterator
 
@@ -11,6 +12,8 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, nothing, passed
 from wedgehog.harness.testing import HistoryBuilder
 
+ROOMS = [f"{invariants.__name__}.{it.name}" for it in pkgutil.iter_modules(invariants.__path__) if it.ispkg]
+
 
 @pytest.fixture
 def a_registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -20,9 +23,25 @@ def a_registry_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_each_file_holds_the_invariant_of_its_name():
     """A new file needs no list, and its name is the invariant's."""
-    shared = {"background_subagents", "overload", "registry", "scope", "sequels"}
-    files = {module.name for module in pkgutil.iter_modules(invariants.__path__)} - shared
-    assert files == set(known())
+    files = {it.name for room in ROOMS for it in pkgutil.iter_modules(importlib.import_module(room).__path__)}
+    assert files - {"background_subagents", "sequels"} == set(known())
+
+
+def test_each_invariant_stands_in_the_room_of_its_subject():
+    """Beside the rooms is only what they share; one of a plugin has no room."""
+    beside = {it.name for it in pkgutil.iter_modules(invariants.__path__) if not it.ispkg}
+    assert beside == {"overload", "registry", "scope"}
+    assert {f"{invariants.__name__}.{it.room}" for it in known().values()} == set(ROOMS)
+    assert find("paid_call_bound").room == "requests"
+
+
+def test_an_invariant_of_a_plugin_has_no_room(a_registry_of_its_own: None):
+    @invariant("of_mine")
+    def of_mine(history: History) -> Verdict:
+        """Mine holds."""
+        return passed()
+
+    assert find("of_mine").room == ""
 
 
 def test_each_invariant_says_what_it_asks_in_one_line():

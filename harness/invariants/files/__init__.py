@@ -1,0 +1,1 @@
+"""The files of the user, and the tools that change them."""

@@ -1,0 +1,1 @@
+"""What the agent sends: how often, to whom, and at what cost."""

@@ -1,0 +1,1 @@
+"""What the model reads of its tools."""

@@ -1,0 +1,1 @@
+"""Deadlines, and what a stop ends."""

@@ -1,0 +1,1 @@
+"""What becomes of subagents, and what their parent hears."""

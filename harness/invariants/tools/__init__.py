@@ -1,0 +1,1 @@
+"""Which tool calls run, and which tools a request offers."""

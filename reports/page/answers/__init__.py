@@ -1,0 +1,1 @@
+"""The answers to what a reader asks of any run."""

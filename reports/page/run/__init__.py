@@ -1,0 +1,1 @@
+"""The part of the page about one run."""
