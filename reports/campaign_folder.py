@@ -35,10 +35,10 @@ class Unfinished:
 
 @dataclass(frozen=True)
 class StoredCampaign:
-    """All input of a report. `facts` is campaign.json; `controls` are the folders of the control runs."""
+    """All input of a report. `description` is campaign.json; `controls` are the folders of the control runs."""
 
     folder: Path
-    facts: Mapping[str, Any]
+    description: Mapping[str, Any]
     runs: tuple[StoredRun, ...]
     numbers: Mapping[Path, RunNumbers]
     """By the folder of the run. The runs hold no history: each use of one reads it again."""
@@ -53,17 +53,17 @@ class StoredCampaign:
     @cached_property
     def families(self) -> Mapping[str, str]:
         """Scenario → family, in the order of the campaign."""
-        return _mapping(self.facts.get("families"))
+        return _mapping(self.description.get("families"))
 
     @cached_property
     def whys(self) -> Mapping[str, str]:
         """Scenario → its `why`."""
-        return _mapping(self.facts.get("whys"))
+        return _mapping(self.description.get("whys"))
 
     @property
     def edited(self) -> list[str]:
         """A line for each program that was edited while the campaign played."""
-        files = self.facts.get("edited")
+        files = self.description.get("edited")
         names = dict.fromkeys(map(str, files)) if isinstance(files, list) else ()
         return [f"{name} was edited while the campaign played: not all runs tested the same program" for name in names]
 
@@ -73,7 +73,7 @@ class StoredCampaign:
 
     def tags(self, scenario: str) -> tuple[str, ...]:
         """The tags of a scenario; older campaigns have none."""
-        said = self.facts.get("tags")
+        said = self.description.get("tags")
         kept = said.get(scenario) if isinstance(said, dict) else None
         return tuple(map(str, kept)) if isinstance(kept, list) else ()
 
@@ -107,10 +107,10 @@ def load(folder: Path, with_facts: Callable[[StoredRun, RunFacts], None] = lambd
         elif place not in controls:
             unfinished.append(Unfinished(place, "the run ended before it was judged"))
     unfinished += _never_begun(folder, len(begun) - len(controls))
-    facts = _facts(folder / "campaign.json")
-    order = {scenario: number for number, scenario in enumerate(_mapping(facts.get("families")))}
+    description = _description(folder / "campaign.json")
+    order = {scenario: number for number, scenario in enumerate(_mapping(description.get("families")))}
     ordered = sorted(runs, key=lambda run: _order(run, order))
-    return StoredCampaign(folder, facts, tuple(ordered), numbers, tuple(unfinished), tuple(controls))
+    return StoredCampaign(folder, description, tuple(ordered), numbers, tuple(unfinished), tuple(controls))
 
 
 def _with_facts(folder: Path) -> tuple[StoredRun, RunFacts]:
@@ -182,7 +182,7 @@ def agent_order(agent: str) -> tuple[int, str]:
     return next(((n, agent) for n, start in enumerate(FIX_ROWS) if agent.startswith(start)), (len(FIX_ROWS), agent))
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _description(path: Path) -> dict[str, Any]:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

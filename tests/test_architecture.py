@@ -6,6 +6,7 @@ import subprocess
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -233,6 +234,21 @@ def test_no_module_needs_itself_to_be_imported():
     while fresh := {name for name, wanted in needs.items() if name not in ready and wanted & needs.keys() <= ready}:
         ready |= fresh
     assert needs.keys() - ready == set()
+
+
+def test_folders_beside_each_other_import_in_one_direction():
+    """Such as the rooms of `harness/invariants`: of two of them one stands below the other."""
+    found = {pair for path in sources() for name in imports(path) if (pair := _siblings(name_of(path), name))}
+    assert len(found) > 20 and {pair for pair in found if pair[::-1] in found} == set()
+
+
+def _siblings(importer: str, imported: str) -> tuple[str, str] | None:
+    """The folders in which two modules part, with their path; None if one of them is no folder."""
+    mine, other = importer.split("."), imported.split(".")
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, other, strict=False)))
+    found = ".".join(mine[: same + 1]), ".".join(other[: same + 1])
+    folders = all((ROOT / name.replace(".", "/") / "__init__.py").is_file() for name in found)
+    return found if same and folders and found[0] != found[1] else None
 
 
 def test_the_direction_is_really_checked():

@@ -1,1 +1,1 @@
-"""A fake provider on its own: sessions, request log, breakpoints, balances and the admin API."""
+"""A fake provider on its own: sessions, request log, breakpoints and the admin API."""

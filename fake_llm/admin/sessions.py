@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from wedgehog.fake_llm.admin.balance import Balance, BalanceConfig, Price
 from wedgehog.fake_llm.admin.breakpoints import Breakpoints
 from wedgehog.fake_llm.admin.request_log import LoggedRequest, RequestLog
+from wedgehog.fake_llm.balance import Balance, BalanceConfig, Price
 from wedgehog.fake_llm.clock import ProviderClock, RealClock
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import ConnectionClosed, ConnectionOpened, Fact, Point, WriteEnded, WriteStarted

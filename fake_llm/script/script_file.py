@@ -14,7 +14,7 @@ from typing import Annotated, Any, Protocol, Self, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, NonNegativeInt, model_validator
 
-from wedgehog.fake_llm.admin.balance import BalanceConfig
+from wedgehog.fake_llm.balance import BalanceConfig
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.reply import Answer, UnscriptedError
 from wedgehog.fake_llm.script.items import ConfigModel, ErrorConfig, ReplyConfig

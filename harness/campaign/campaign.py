@@ -14,7 +14,7 @@ from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.campaign.campaign_files import CampaignFiles
-from wedgehog.harness.campaign.campaign_json import facts, of_scenarios, wedgehog_version
+from wedgehog.harness.campaign.campaign_json import of_all_runs, of_scenarios, wedgehog_version
 from wedgehog.harness.campaign.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.campaign.exit_code import FAILED, exit_code
 from wedgehog.harness.campaign.options import FirstFailureError, OpenCampaign, Options, Progress
@@ -151,7 +151,7 @@ class Campaign:
                 edited = [file for file in found if file not in self._edited]
                 self._edited.update(edited)
                 if edited:
-                    self.store.add_facts("edited", *edited)
+                    self.store.add_to_description("edited", *edited)
 
     async def _played(
         self, entry: Entry, control: ControlFacts, common: CommonBound | None, network: Network
@@ -264,12 +264,12 @@ class Campaign:
         if self._resumed is not None:
             if (planned := self._resumed.plan.network) != network.name:
                 raise ResumeError(f"{self.store.folder}: begun on the network {planned}, and this is {network.name}")
-            self.store.add_facts("resumed", now)
+            self.store.add_to_description("resumed", now)
             self._programs = self._resumed.plan.programs
             self._resumed.clear(self.say)
             return
         it = self.options
-        self.store.describe(facts(network.name, it.seed, it.command_line, now) | of_scenarios(self._cells))
+        self.store.describe(of_all_runs(network.name, it.seed, it.command_line, now) | of_scenarios(self._cells))
         if self.entries:
             self._programs = programs_of(entry.agent for entry in self.entries)
             began, cells = (hashed(absolute(it.plugins)), self._programs), cells_of(self.entries, self._files)

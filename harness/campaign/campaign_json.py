@@ -18,7 +18,7 @@ def wedgehog_version() -> str:
     return "source"
 
 
-def facts(network: str, seed: int, command_line: str, started: str) -> dict[str, object]:
+def of_all_runs(network: str, seed: int, command_line: str, started: str) -> dict[str, object]:
     """What holds for all runs."""
     return {
         "wedgehog": wedgehog_version(),

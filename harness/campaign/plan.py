@@ -194,7 +194,7 @@ def take_up(folder: Path) -> Resumed:
     if plan.wedgehog != ours:
         raise ResumeError(f"{folder}: begun by Wedgehog {plan.wedgehog}, and this is {ours}: {ANEW}")
     store, entries = CampaignStore.reopen(folder), tuple(plan.entries())
-    store.facts()
+    store.description()
     places = {key(entry): store.run_folder(*key(entry)) for entry in entries}
     finished = {which: judged for which, place in places.items() if (judged := _judged(place)) is not None}
     return Resumed(store, plan, entries, finished)

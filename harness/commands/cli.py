@@ -10,10 +10,11 @@ from typing import Annotated, Literal
 import typer
 
 from wedgehog.harness.commands.cli_agents import agents
+from wedgehog.harness.commands.cli_check import check
 from wedgehog.harness.commands.cli_export import export
 from wedgehog.harness.commands.cli_fuzz import fuzz
 from wedgehog.harness.commands.cli_gate import baseline, compare
-from wedgehog.harness.commands.cli_run import check, replay, run
+from wedgehog.harness.commands.cli_run import replay, run
 from wedgehog.harness.commands.console import PluginOption, Stdout, answered, err, report, user_mistakes
 from wedgehog.harness.commands.project_defaults import project_defaults
 from wedgehog.harness.commands.stop_signals import run_until_stopped

@@ -1,4 +1,4 @@
-"""`wedgehog run`, `wedgehog replay` and `wedgehog check`: play and judge, or only judge again."""
+"""`wedgehog run` and `wedgehog replay`: play and judge."""
 
 import shlex
 import sys
@@ -18,7 +18,6 @@ from wedgehog.harness.commands.console import (
     NetworkOption,
     OutOption,
     PluginOption,
-    RunArgument,
     Stdout,
     WorldOption,
     err,
@@ -212,13 +211,13 @@ def play_campaign(
         stopped = f"interrupted; the report covers the finished runs; {go_on}"
         interrupted = run_until_stopped(campaign.play(), stopped)
     print_reports(campaign.store.folder, output)
-    code = _code(campaign.judgements)
+    code = played_code(campaign.judgements)
     if known is not None:
         code = gate_code(campaign.store.folder, known, quiet=output.as_json)
     raise typer.Exit(INTERRUPTED if interrupted else code)
 
 
-def _code(judgements: Sequence["Judgement"]) -> int:
+def played_code(judgements: Sequence["Judgement"]) -> int:
     """The exit code of a campaign; names each agent that played nothing, because that is no pass."""
     from wedgehog.harness.campaign.exit_code import UNCLEAR, exit_code
     from wedgehog.harness.record.judgement import never_played
@@ -238,45 +237,6 @@ def _campaign(cluster: str | None) -> "Callable[..., Campaign]":
     from wedgehog.harness.campaign.cluster import ClusterCampaign
 
     return partial(ClusterCampaign, cluster)
-
-
-def check(
-    folder: RunArgument,
-    plugin: PluginOption = None,
-    level: LevelOption = None,
-    against: BaselineOption = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print the sentence of every invariant.")] = False,
-    parquet: Annotated[bool, typer.Option(help="Also write runs, calls and latency as Parquet.")] = False,
-) -> None:
-    """Judge stored runs again.
-
-    The reports are written again too. The exit codes are those of `run`.
-    """
-    from wedgehog.harness.campaign.exit_code import UNCLEAR, exit_code
-    from wedgehog.harness.campaign.stored import judge_all
-    from wedgehog.harness.record.store import check_run_folder, run_folders
-    from wedgehog.reports.facts import refresh_facts
-
-    with user_mistakes():
-        folder, known = folder.resolve(), read_for_gate(against)
-        check_run_folder(folder)
-        found = list(run_folders(folder))
-        if not found:
-            raise ValueError(f"{folder}: no finished run in this folder")
-        judgements, unread = judge_all(found, level)
-        if not judgements:
-            raise ValueError("\n".join(unread))
-        for line in unread:
-            err.print(f"wedgehog: {line}", markup=False)
-        for run in found:
-            refresh_facts(run)
-        campaign = next((it for it in (folder, *folder.parents) if (it / "campaign.json").is_file()), folder)
-        lost = print_reports(campaign, Output(verbose=verbose), parquet=parquet).unfinished
-    if known is not None:
-        raise typer.Exit(gate_code(campaign, known))
-    if folder == campaign:
-        raise typer.Exit(_code(judgements) or (UNCLEAR if unread or lost else 0))
-    raise typer.Exit(exit_code(judgements) or (UNCLEAR if unread else 0))
 
 
 def replay(

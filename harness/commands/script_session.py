@@ -7,9 +7,9 @@ has an injector of its own, the same as in a run.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.admin.request_log import LoggedFault, LoggedRequest
 from wedgehog.fake_llm.admin.sessions import ProviderSession
+from wedgehog.fake_llm.balance import BalanceConfig
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.observer import BEFORE_HEAD, Point
 from wedgehog.fake_llm.reply import Answer, Reply

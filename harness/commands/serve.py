@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from wedgehog.fake_llm.admin.api import Admin
-from wedgehog.fake_llm.admin.balance import BalanceConfig
 from wedgehog.fake_llm.admin.sessions import ProviderSessions
+from wedgehog.fake_llm.balance import BalanceConfig
 from wedgehog.fake_llm.server import FakeLLM
 from wedgehog.harness.commands.loop_thread import LoopThread
 from wedgehog.harness.commands.script_session import FaultyLink, ScriptSession

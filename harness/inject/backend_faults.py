@@ -7,7 +7,7 @@ sender holds the byte before the fault's byte (the byte itself for a fault that 
 from functools import partial
 from typing import Literal
 
-from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
+from wedgehog.harness.inject.fault_state import FaultState, PlacedStrike
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.network.base import NetworkError, Proof
 from wedgehog.harness.record.events.run import Trouble
@@ -27,7 +27,7 @@ class BackendFaults:
         """Faults whose beacon has come."""
         self._met: dict[int, set[BackendConnection]] = {}
         """The connections that count for each fault, by its index."""
-        self._armed: dict[BackendConnection, list[tuple[FaultState, ArmedFault]]] = {}
+        self._armed: dict[BackendConnection, list[tuple[FaultState, PlacedStrike]]] = {}
         self._open: dict[str, dict[BackendConnection, Use]] = {}
         """The open connections of each link, with what they had carried when the turn began."""
         self._ended: dict[str, list[Use]] = {}
@@ -101,7 +101,7 @@ class BackendFaults:
         )
 
     def _prove_by_what_was_sent(
-        self, connection: BackendConnection, struck: list[tuple[FaultState, ArmedFault]]
+        self, connection: BackendConnection, struck: list[tuple[FaultState, PlacedStrike]]
     ) -> None:
         """Prove a slow fault if the agent closed before a late byte passed: bytes were sent while the fault was on."""
         for state, armed in struck:
@@ -115,7 +115,7 @@ class BackendFaults:
             self._run.broken.set()
             self._run.history.add_unless_sealed(Trouble(what=what))
 
-    def _closer(self, link: str, struck: list[tuple[FaultState, ArmedFault]], by: Closer | None) -> ClosedBy:
+    def _closer(self, link: str, struck: list[tuple[FaultState, PlacedStrike]], by: Closer | None) -> ClosedBy:
         if by is None:
             return "run"
         cut = any(state.wire is not None and state.wire.ends in ("fin", "rst") for state, _ in struck)

@@ -13,8 +13,8 @@ from wedgehog.harness.scenario.trigger import Trigger
 
 
 @dataclass
-class ArmedFault:
-    """A fault on a link; the call whose reply it limits, and at which byte."""
+class PlacedStrike:
+    """A strike, and its place: its link, the call whose reply it limits, and at which byte."""
 
     strike: Strike
     link: Link | None = None
@@ -41,7 +41,7 @@ class FaultState:
     conns: set[int] = field(default_factory=set)
     sides: set[SideConversation | None] = field(default_factory=set)
     """The side conversations that it sticks to."""
-    armed: list[ArmedFault] = field(default_factory=list)
+    armed: list[PlacedStrike] = field(default_factory=list)
     healed: asyncio.Event = field(default_factory=asyncio.Event)
     healing: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held until all is healed, so that a second caller waits for it too."""

@@ -5,7 +5,7 @@ import contextlib
 from dataclasses import dataclass
 
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
+from wedgehog.harness.inject.fault_state import FaultState, PlacedStrike
 from wedgehog.harness.inject.injector_state import SETTLE_S, InjectorState
 from wedgehog.harness.inject.limited_reply import PartialDelivery
 from wedgehog.harness.network.base import (
@@ -48,7 +48,7 @@ class LinkFaults(InjectorState):
 
     # ---- arming
 
-    async def inject(self, state: FaultState, held: Held, byte: int, *, delayed: bool = False) -> ArmedFault | None:
+    async def inject(self, state: FaultState, held: Held, byte: int, *, delayed: bool = False) -> PlacedStrike | None:
         """Inject a fault into what is held, at its byte `byte`, after the trigger's delay; return what is armed.
 
         The caller holds the sender anywhere before the byte, or at it where the fault begins at once (`at_byte`).
@@ -82,7 +82,7 @@ class LinkFaults(InjectorState):
             self.spawn(self.prove(state, armed))
         return armed
 
-    async def _whole(self, arming: "asyncio.Task[ArmedFault | None]") -> ArmedFault | None:
+    async def _whole(self, arming: "asyncio.Task[PlacedStrike | None]") -> PlacedStrike | None:
         """Wait until it is armed; a caller that is cancelled does not cancel that."""
         try:
             return await asyncio.shield(arming)
@@ -90,7 +90,7 @@ class LinkFaults(InjectorState):
             arming.add_done_callback(self._ended_alone)
             raise
 
-    def _ended_alone(self, arming: "asyncio.Task[ArmedFault | None]") -> None:
+    def _ended_alone(self, arming: "asyncio.Task[PlacedStrike | None]") -> None:
         """No caller waits any more: a failed network breaks the run, a missing connection is the client's doing."""
         wrong = None if arming.cancelled() else arming.exception()
         if wrong is not None and not isinstance(wrong, ConnectionGoneError | LinkBusyError):
@@ -111,14 +111,14 @@ class LinkFaults(InjectorState):
         where: Downstream | Upstream | WholeLink,
         call: int | None,
         at: int | None,
-    ) -> ArmedFault | None:
+    ) -> PlacedStrike | None:
         """Arm, unless the fault is healed by now: what was armed too late is taken away at once."""
         if state.healed.is_set():
             return None
         if fault.closes_port:
             async with state.busy:  # it fires before it is proved, so healing waits for it
                 self.dropped_calls |= self.open_calls if state.planned.link == "llm" else set()
-                state.armed.append(ArmedFault(await link.strike(fault, where), link, call, at))
+                state.armed.append(PlacedStrike(await link.strike(fault, where), link, call, at))
             return state.armed[-1]
         async with state.slowing if isinstance(where, WholeLink) else contextlib.nullcontext():
             # A link that is slow already would be twice as slow.
@@ -127,7 +127,7 @@ class LinkFaults(InjectorState):
             if state.healed.is_set():
                 await strike.heal()
                 return None
-            state.armed.append(ArmedFault(strike, link, call, at))
+            state.armed.append(PlacedStrike(strike, link, call, at))
         for open_call in self.open_calls if self.slows_model(state) else ():
             self.limit(open_call, state, 0, meant=False)
         return state.armed[-1]
@@ -167,7 +167,7 @@ class LinkFaults(InjectorState):
         if state.wire is None or (armed := await self._arm(state, state.wire, link, where, None, at)) is None:
             return
 
-        async def again(armed: ArmedFault | None, left: int) -> None:
+        async def again(armed: PlacedStrike | None, left: int) -> None:
             while armed is not None and state.wire is not None:
                 await self.prove(state, armed)
                 left -= 1
@@ -177,13 +177,13 @@ class LinkFaults(InjectorState):
 
     # ---- proof
 
-    async def prove(self, state: FaultState, armed: ArmedFault) -> None:
+    async def prove(self, state: FaultState, armed: PlacedStrike) -> None:
         """Wait until an armed fault has fired. A slow one heals from now on: its proof is as late as its bytes."""
         if state.slows:
             self._heal_later(state)
         self.proved(state, armed, await armed.strike.fired(timeout_s=1e6))
 
-    def proved(self, state: FaultState, armed: ArmedFault, proof: Proof | None) -> None:
+    def proved(self, state: FaultState, armed: PlacedStrike, proof: Proof | None) -> None:
         """Note the network's first proof that an armed fault has fired."""
         if proof is None or armed.proved:
             return
@@ -200,7 +200,7 @@ class LinkFaults(InjectorState):
 
     def back_later(self, state: FaultState, gone: Strike) -> None:
         """A fault that ends by itself ends when it is healed, at the latest."""
-        state.armed.append(ArmedFault(gone, proved=True))
+        state.armed.append(PlacedStrike(gone, proved=True))
         self._heal_later(state)
 
     def closed(self, call: int) -> None:
@@ -230,13 +230,13 @@ class LinkFaults(InjectorState):
             reply.state.armed.remove(armed)
             reply.state.released.add(self.spawn(armed.strike.heal()))
 
-    def left(self, state: FaultState, armed: ArmedFault) -> None:
+    def left(self, state: FaultState, armed: PlacedStrike) -> None:
         """The client that waited has gone: the fault is taken away, because it makes others wait."""
         if armed in state.armed:
             state.armed.remove(armed)
             state.released.add(self.spawn(self._heal_one(state, armed)))
 
-    async def _heal_one(self, state: FaultState, armed: ArmedFault) -> None:
+    async def _heal_one(self, state: FaultState, armed: PlacedStrike) -> None:
         await armed.strike.heal()
         # An agent that ends at once is faster than the network's count: what was proved by now counts.
         proof = await armed.strike.fired(timeout_s=0)

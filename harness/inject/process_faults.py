@@ -16,7 +16,7 @@ from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.injector_state import SETTLE_S
 from wedgehog.harness.inject.link_faults import LinkFaults
 from wedgehog.harness.inject.targets import Hit, HostTarget, ServerTarget, Targets
-from wedgehog.harness.network.base import NetworkError, Provable
+from wedgehog.harness.network.base import NetworkError, Strike
 from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled, Frozen, Thawed
@@ -167,7 +167,7 @@ class AgentHands:
         hit = await server.kill_server(signal.Signals[name]) if server is not None else None
         if hit is not None and server is not None:
             self._killed(name, "server", hit.pids)
-            self.run.back_later(self.state, _KilledServer(self.run, server))
+            self.run.back_later(self.state, KilledServerStrike(self.run, server))
         return hit
 
     async def _kill(self, name: SignalName, whom: Whom) -> Hit | None:
@@ -309,8 +309,8 @@ def _pids(processes: Sequence[psutil.Process]) -> str:
 
 
 @dataclass(eq=False)
-class _KilledServer(Provable):
-    """A killed server, as an armed fault whose kill has its own proof: healing it brings the server back."""
+class KilledServerStrike(Strike):
+    """A killed server. The kill has its own proof; healing brings the server back."""
 
     run: LinkFaults
     server: ServerTarget

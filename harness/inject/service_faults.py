@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from wedgehog.harness.faults.chat_fault import ChatFault, ChatRefusal
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.faults.result_fault import CallRefusal, Result, ResultFault
-from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
+from wedgehog.harness.inject.fault_state import FaultState, PlacedStrike
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.network.base import Address
 from wedgehog.harness.scenario.link_triggers import AtChat, AtQuery
@@ -20,7 +20,7 @@ class ServiceFaults:
 
     def __init__(self, run: LinkFaults) -> None:
         self._run = run
-        self._at: dict[Address, tuple[FaultState, ArmedFault]] = {}
+        self._at: dict[Address, tuple[FaultState, PlacedStrike]] = {}
         """What is armed on which connection of the chat service."""
 
     def at_its_place(self, state: FaultState) -> bool:
@@ -115,7 +115,7 @@ class ServiceFaults:
         if conn in self._at:
             self._run.left(*self._at.pop(conn))
 
-    async def _inject(self, state: FaultState, point: ConnectionPoint | None) -> ArmedFault | None:
+    async def _inject(self, state: FaultState, point: ConnectionPoint | None) -> PlacedStrike | None:
         link, (conn, written) = self._run.links.get(state.planned.link), point or (None, 0)
         held = Held(link, conn, written, "its answer was held back", counts=False)
         return await self._run.inject(state, held, state.at.first_byte)

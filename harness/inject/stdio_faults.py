@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal
 
-from wedgehog.harness.inject.fault_state import ArmedFault, FaultState
+from wedgehog.harness.inject.fault_state import FaultState, PlacedStrike
 from wedgehog.harness.inject.link_faults import Held, LinkFaults
 from wedgehog.harness.network.base import NetworkError, Proof
 from wedgehog.harness.record.clock import first_of
@@ -139,7 +139,7 @@ class StdioFaults:
 
     # ---- proof
 
-    def _armed(self, direction: Direction) -> list[tuple[FaultState, ArmedFault]]:
+    def _armed(self, direction: Direction) -> list[tuple[FaultState, PlacedStrike]]:
         states = self._run.states
         return [(state, armed) for state in states for armed in state.armed if armed.link is direction.link]
 
@@ -156,7 +156,7 @@ class StdioFaults:
             where = f"{pipe.name} ({direction.way}) ended after {ended.received} bytes with {ended.how.upper()}"
             self.trouble(f"the link of the pipe {where}, and no fault did it")
 
-    async def _last_look(self, state: FaultState, armed: ArmedFault, direction: Direction) -> None:
+    async def _last_look(self, state: FaultState, armed: PlacedStrike, direction: Direction) -> None:
         """The pipe is over, and its links are about to close: take the last proof."""
         at, passed = armed.at or 0, direction.passed
         if not armed.proved and state.slows and passed is not None and passed > at:

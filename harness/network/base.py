@@ -12,6 +12,7 @@ async with network as net:
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
@@ -60,13 +61,19 @@ def _unproved() -> "asyncio.Future[Proof | None]":
 
 
 @dataclass(eq=False)
-class Provable:
-    """An armed fault; `hit` gets the first proof, or None when there can be none any more."""
+class Strike(ABC):
+    """A fault that is armed on a link. The caller first waits for the proof, then heals it.
+
+    `hit` gets the first proof, or None when there can be none any more.
+    """
 
     hit: "asyncio.Future[Proof | None]" = field(default_factory=_unproved, init=False)
 
     async def fired(self, timeout_s: float) -> Proof | None:
-        """Wait for the proof; None after `timeout_s`. Raises NetworkError if the network died."""
+        """Wait for the proof that it took effect; None after `timeout_s`. May be called again.
+
+        Raises NetworkError if the network died.
+        """
         done, _ = await asyncio.wait([self.hit], timeout=timeout_s)
         return self.hit.result() if done else None
 
@@ -74,6 +81,10 @@ class Provable:
         """Set the result, unless it is set."""
         if not self.hit.done():
             self.hit.set_result(proof)
+
+    @abstractmethod
+    async def heal(self) -> None:
+        """Remove the fault; a stall that is still open ends with FIN. A second call has no effect."""
 
 
 class NetworkError(Exception):
@@ -96,16 +107,6 @@ class LinkBusyError(NetworkError):
 
 class ConnectionGoneError(NetworkError):
     """The connection on which the fault should be armed has ended: its client hung up."""
-
-
-class Strike(Protocol):
-    """One armed fault. The caller first waits for the proof, then heals it."""
-
-    async def fired(self, timeout_s: float) -> Proof | None:
-        """Wait for the proof that the fault took effect; None after `timeout_s`. May be called again."""
-
-    async def heal(self) -> None:
-        """Remove the fault; a stall that is still open ends with FIN. A second call has no effect."""
 
 
 class Link(Protocol):

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from wedgehog.fake_llm.observer import Conn
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.network.base import Address, ConnectionGoneError, Downstream, Proof, Provable, Target
+from wedgehog.harness.network.base import Address, ConnectionGoneError, Downstream, Proof, Strike, Target
 from wedgehog.harness.network.pipe import Action, Close, Pipe, Send
 from wedgehog.harness.network.port import Port, prove_refusal
 from wedgehog.harness.network.proxied_connection import close, pump_later
@@ -56,7 +56,7 @@ class ProviderServer(Protocol):
 
 
 @dataclass(eq=False)
-class DirectStrike(Provable):
+class DirectStrike(Strike):
     """One fault armed on a connection from byte `at` on, or (`piped` is None) on the port."""
 
     link: "DirectLink"

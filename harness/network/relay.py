@@ -15,7 +15,7 @@ from wedgehog.harness.network.base import (
     LinkBusyError,
     NetworkName,
     Proof,
-    Provable,
+    Strike,
     Target,
     Upstream,
     WholeLink,
@@ -30,7 +30,7 @@ POLL_S = 0.001
 
 
 @dataclass(eq=False)
-class RelayStrike(Provable):
+class RelayStrike(Strike):
     """One fault armed on a relay link."""
 
     link: "RelayLink"

@@ -36,8 +36,21 @@ _EXPECTED = {
     "too_short": "a list of at least {min_length}",
     "too_long": "a list of at most {max_length}",
     "string_too_short": "text of at least {min_length} characters",
-    "string_pattern_mismatch": "text like {pattern}",
 }
+_LIKE = {
+    "^/": "a path that begins with /, such as /messages",
+    r"^[A-Za-z_][A-Za-z0-9_]*$": "the name of a variable, such as DATABASE_URL",
+    r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}$": (
+        "a name of at most 100 letters, digits and ._@+-, with a letter or digit first, such as my-agent@1.2"
+    ),
+    r"^[A-Za-z0-9._@+-]*$": "letters, digits and ._@+-, such as +retries",
+    r"^[A-Za-z][A-Za-z0-9-]*$": "a name of letters, digits and hyphens, with a letter first, such as B",
+    r"^[a-z][a-z0-9-]*$": "a name of small letters, digits and hyphens, with a letter first, such as title-maker",
+    r"^[a-z0-9][a-z0-9-]*$": "a name of small letters, digits and hyphens, such as main-database",
+    r"^[a-z0-9][a-z0-9-]{0,99}$": ("a name of at most 100 small letters, digits and hyphens, such as empty-reply-once"),
+    r"^[a-z0-9-]+(\.[a-z0-9-]+)*$": "the name of a host in small letters, such as api.example.com",
+}
+"""The patterns of our file formats, in words."""
 
 
 def first_mistake(bad: ValidationError) -> str:
@@ -68,6 +81,9 @@ def expected(error: ErrorDetails) -> str:
         return f"a mapping with the key '{error['loc'][-1]}'"
     if error["type"] == "string_too_short" and error.get("ctx", {}).get("min_length") == 1:
         return "text, not nothing"
+    if error["type"] == "string_pattern_mismatch":
+        pattern = str(error.get("ctx", {}).get("pattern"))
+        return _LIKE.get(pattern, f"text like {pattern}")
     words = _EXPECTED.get(error["type"])
     return words.format_map(error.get("ctx", {})) if words else error["msg"][:1].lower() + error["msg"][1:]
 

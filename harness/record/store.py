@@ -206,18 +206,18 @@ class CampaignStore:
         name = agent if repeat == 1 else f"{agent}.{repeat}"
         return self.folder / safe_name(scenario) / safe_name(name)
 
-    def describe(self, facts: dict[str, Any]) -> None:
+    def describe(self, description: dict[str, Any]) -> None:
         """Write campaign.json."""
-        write_whole(self.folder / "campaign.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+        write_whole(self.folder / "campaign.json", json.dumps(description, indent=1, ensure_ascii=False) + "\n")
 
-    def facts(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """What campaign.json says. ValueError: it can't be read."""
         return read_object(self.folder / "campaign.json")
 
-    def add_facts(self, key: str, *values: str) -> None:
+    def add_to_description(self, key: str, *values: str) -> None:
         """Add values to a list in campaign.json."""
-        facts = self.facts()
-        self.describe(facts | {key: [*facts.get(key, []), *values]})
+        known = self.description()
+        self.describe(known | {key: [*known.get(key, []), *values]})
 
 
 def safe_name(name: str) -> str:

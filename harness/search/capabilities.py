@@ -13,7 +13,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.scenario.trigger import CHANNEL, CHAT, HOST
-from wedgehog.harness.search.cells import BESIDE_THE_MAIN, OF_A_SUBAGENT, SECOND_MESSAGE, Cell
+from wedgehog.harness.search.cells import BESIDE_THE_MAIN, OF_A_SUBAGENT, SECOND_MESSAGE, SearchCell
 from wedgehog.harness.search.scripts import ScriptKind, fitting
 
 FASTER = 20.0
@@ -118,7 +118,7 @@ class Capabilities:
         """The kinds of scripts that it can follow."""
         return fitting(self.shell, self.calls_tools, one_call=self.one_call, files=self.files)
 
-    def fits(self, cell: Cell) -> bool:
+    def fits(self, cell: SearchCell) -> bool:
         """Whether the agent can take part in it."""
         if (
             (cell.needs_call and not self.calls_tools)
@@ -137,7 +137,7 @@ class Capabilities:
             self.turns > 1 or cell.step != "call of a later turn"
         )
 
-    def _calls_aside(self, cell: Cell) -> bool:
+    def _calls_aside(self, cell: SearchCell) -> bool:
         return self.delegates if cell.step == OF_A_SUBAGENT else self.compacts and self.turns >= COMPACTED_BY
 
 

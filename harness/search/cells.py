@@ -60,7 +60,7 @@ DRAWS = 12
 
 
 @dataclass(frozen=True)
-class Cell:
+class SearchCell:
     """One fault on one link at one place of one call, once or on every attempt."""
 
     fault: str
@@ -90,7 +90,7 @@ class Cell:
         return known is not None and issubclass(known, ReplyFault) and known.needs_call
 
     @property
-    def bare(self) -> "Cell":
+    def bare(self) -> "SearchCell":
         """Without its script, which is chosen when it is tried; without a fault the script is all of it."""
         return self if self.fault == NO_FAULT else replace(self, script=None)
 
@@ -127,13 +127,13 @@ def _the_same(pair: tuple[object, object]) -> tuple[object, object]:
     return pair
 
 
-def cells(links: Sequence[str], fits: Callable[[Cell], bool] = lambda cell: True) -> list[Cell]:
+def cells(links: Sequence[str], fits: Callable[[SearchCell], bool] = lambda cell: True) -> list[SearchCell]:
     """Every cell that a scenario may contain, on these links, of those that fit: others are not checked."""
-    talks = (Cell(NO_FAULT, "llm", "call", "first call", 1, script) for script in SCRIPTS)
+    talks = (SearchCell(NO_FAULT, "llm", "call", "first call", 1, script) for script in SCRIPTS)
     where = [
         (place, step) for place, step in product(PLACES, STEPS) if step not in BESIDE_THE_MAIN or place in OF_A_CALL
     ]
-    messages = (Cell(SECOND_MESSAGE, AGENT, *it, 1) for it in where)
+    messages = (SearchCell(SECOND_MESSAGE, AGENT, *it, 1) for it in where)
     found = [*filter(fits, talks), *filter(_is_a_moment, filter(fits, messages))]
     for name, cls in registered().items():
         if not cls.searched:
@@ -141,7 +141,7 @@ def cells(links: Sequence[str], fits: Callable[[Cell], bool] = lambda cell: True
         if issubclass(cls, ReplyFault) and cls.lasts:
             continue  # which item of its conversation an agent can do without is not known
         for link, do in _by_link(cls, links).items():
-            once = (cell for it in where if fits(cell := Cell(name, link, *it, 1)) and _legal(cell.line(do)))
+            once = (cell for it in where if fits(cell := SearchCell(name, link, *it, 1)) and _legal(cell.line(do)))
             often = TIMES_OF_A_CHAT if issubclass(cls, ChatFault) else TIMES
             found += [replace(cell, times=times) for cell in once for times in often]
     return found
@@ -182,7 +182,7 @@ def _above_zero(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in schema.items() if name != "minimum"} | {"exclusiveMinimum": 0}
 
 
-def drawn_line(draw: Choices, cell: Cell) -> dict[str, Any]:
+def drawn_line(draw: Choices, cell: SearchCell) -> dict[str, Any]:
     """A cell's line in a scenario's `faults`, with other parameters, bytes and times each time that it is drawn."""
     cls = fault_named(cell.fault)
     assert cls is not None  # noqa: S101  a cell's fault is a registered one
@@ -251,7 +251,7 @@ def _legal(line: Mapping[str, Any]) -> bool:
     return True
 
 
-def _is_a_moment(cell: Cell) -> bool:
+def _is_a_moment(cell: SearchCell) -> bool:
     """Whether a message can be sent at its place."""
     if not cell.at or "chat" in cell.at:
         return False

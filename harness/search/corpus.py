@@ -15,7 +15,7 @@ import yaml
 
 from wedgehog.harness.record.files import write_whole
 from wedgehog.harness.record.store import safe_name
-from wedgehog.harness.search.cells import SECOND_MESSAGE, Cell
+from wedgehog.harness.search.cells import SECOND_MESSAGE, SearchCell
 from wedgehog.harness.search.drawn_scenario import fault_of
 from wedgehog.harness.search.fault_order import Alone
 from wedgehog.harness.search.player import Played, as_yaml
@@ -80,9 +80,9 @@ class Corpus:
         self.lines = list(_lines(self._tried))
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[SearchCell]:
         """The cells that were tried."""
-        return [Cell(**words) for line in self.lines for words in line["cells"]]
+        return [SearchCell(**words) for line in self.lines for words in line["cells"]]
 
     @property
     def known(self) -> list[Path]:
@@ -94,14 +94,14 @@ class Corpus:
         self.lines = []
         self._tried.unlink(missing_ok=True)
 
-    def keep(self, cells: list[Cell], played: Played) -> None:
+    def keep(self, cells: list[SearchCell], played: Played) -> None:
         """Write a line about one drawn scenario."""
         verdicts = [judgement.verdict for judgement in played.judgements]
         self._line(
             {"cells": [asdict(cell) for cell in cells], "verdicts": verdicts, "seconds": round(played.seconds, 2)}
         )
 
-    def keep_batch(self, cells: list[Cell], *, ordered: bool, alone: Mapping[str, Any]) -> None:
+    def keep_batch(self, cells: list[SearchCell], *, ordered: bool, alone: Mapping[str, Any]) -> None:
         """Write a line about a batch: its new cells, whether it was an ordered one, and what a fault did alone."""
         self._line({"cells": [asdict(cell) for cell in cells], "ordered": ordered, "alone": alone})
 

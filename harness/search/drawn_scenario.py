@@ -20,7 +20,7 @@ from wedgehog.harness.search.cells import (
     OF_COMPACTION,
     SECOND_MESSAGE,
     STEPS,
-    Cell,
+    SearchCell,
     drawn_line,
 )
 from wedgehog.harness.search.draw import Choices, SeededChoices
@@ -54,14 +54,14 @@ class Drawer:
     draw: Choices
     capabilities: Capabilities
 
-    def scenario(self, cells: Sequence[Cell], name: str) -> Drawn:
+    def scenario(self, cells: Sequence[SearchCell], name: str) -> Drawn:
         """A legal scenario whose conversation has the call of every cell; cells that exclude each other are left out.
 
         One scenario cuts either with FIN or with RST, for example.
         """
         return self.read(cells, name)[0]
 
-    def read(self, cells: Sequence[Cell], name: str) -> tuple[Drawn, Scenario | None]:
+    def read(self, cells: Sequence[SearchCell], name: str) -> tuple[Drawn, Scenario | None]:
         """The same scenario with its meaning; None if no legal one was drawn."""
         for chosen in (cells[:number] for number in range(len(cells), 0, -1)):
             for _ in range(DRAWS):
@@ -70,7 +70,7 @@ class Drawer:
                     return document, legal
         return document, None
 
-    def _scenario(self, cells: Sequence[Cell], name: str) -> Drawn:
+    def _scenario(self, cells: Sequence[SearchCell], name: str) -> Drawn:
         faults = [drawn_line(self.draw, cell) for cell in cells if cell.fault not in (NO_FAULT, SECOND_MESSAGE)]
         talk = TurnDrawer(self.draw, self.capabilities, cells)
         turns = [*talk.turns(), *talk.second_messages()]
@@ -97,7 +97,7 @@ class Drawer:
 class TurnDrawer:
     """The turns of one drawn scenario, in which each cell's call comes."""
 
-    def __init__(self, draw: Choices, capabilities: Capabilities, cells: Sequence[Cell]) -> None:
+    def __init__(self, draw: Choices, capabilities: Capabilities, cells: Sequence[SearchCell]) -> None:
         """The first cell's kind of script is that of its turn."""
         self._draw, self._capabilities, self._cells = draw, capabilities, cells
 
@@ -122,7 +122,7 @@ class TurnDrawer:
             return {"wake_up": {"fires": 1}}
         return {"user" if kind == "wake_up" else kind: self._draw.choose(MESSAGES)}
 
-    def _model(self, cells: Sequence[Cell]) -> list[Any]:
+    def _model(self, cells: Sequence[SearchCell]) -> list[Any]:
         """The replies of one turn."""
         places, on_tools = [self._place(cell)["step"] for cell in cells], [cell for cell in cells if _at_tool(cell)]
         with_calls = [*on_tools, *(cell for cell in cells if cell.needs_call)]
@@ -152,7 +152,7 @@ class TurnDrawer:
         possible = [it for it in quick if it in self._capabilities.scripts and (with_files or it != "file edit")]
         return self._draw.choose(possible)
 
-    def _tools(self, cells: Sequence[Cell], *, timed: bool) -> Tools:
+    def _tools(self, cells: Sequence[SearchCell], *, timed: bool) -> Tools:
         """With `timed` each call reports its beginning and end, as those of the shell and of our host do."""
         can = self._capabilities
         slow_s = can.slow_s if self._waits_for_nothing else min(SLOW_S, can.slow_s)
@@ -167,18 +167,18 @@ class TurnDrawer:
         return all(cell.link in (AGENT, CHANNEL) or cell.fault == NO_FAULT for cell in self._cells)
 
     @staticmethod
-    def _place(cell: Cell) -> Mapping[str, int]:
+    def _place(cell: SearchCell) -> Mapping[str, int]:
         """The reply of the main conversation; a subagent's call is beside it."""
         if cell.step == OF_COMPACTION:
             return {"turn": COMPACTED_BY, "step": 1}
         told = {key: number for key, number in STEPS[cell.step].items() if isinstance(number, int)}
         return {"turn": 1, "step": 1, **told}
 
-    def _turn_of(self, cell: Cell) -> int:
+    def _turn_of(self, cell: SearchCell) -> int:
         return self._place(cell)["turn"]
 
 
-def _at_tool(cell: Cell) -> bool:
+def _at_tool(cell: SearchCell) -> bool:
     return cell.link == HOST or "tool" in cell.place
 
 
@@ -219,5 +219,5 @@ def compaction_probe(capabilities: Capabilities) -> Drawn | None:
     """A scenario that applies only to an agent that compacts; None if too short a session shows nothing."""
     if capabilities.turns < COMPACTED_BY:
         return None
-    asked = Cell("status", "llm", "headers", OF_COMPACTION, 1, "plain")
+    asked = SearchCell("status", "llm", "headers", OF_COMPACTION, 1, "plain")
     return Drawer(SeededChoices("compaction"), capabilities).scenario([asked], "drawn-compaction")

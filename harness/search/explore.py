@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from wedgehog.harness.search.cells import Cell
+from wedgehog.harness.search.cells import SearchCell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.draw import Choices, HypothesisChoices, SimplestChoices
 from wedgehog.harness.search.fault_order import EVERY_FAULT, Alone, FaultOrder, Planned
@@ -25,7 +25,7 @@ NAME = "drawn"
 class Heard(Protocol):
     """Gets the events of a search."""
 
-    def played(self, cells: Sequence[Cell], played: Played) -> None:
+    def played(self, cells: Sequence[SearchCell], played: Played) -> None:
         """A drawn scenario was played."""
         ...
 
@@ -122,7 +122,7 @@ class Explorer:
         except IllegalError:
             self._draw_several(number, most)
 
-    def _drawn_by(self, choices: Choices, number: int) -> tuple[list[Cell], Drawn]:
+    def _drawn_by(self, choices: Choices, number: int) -> tuple[list[SearchCell], Drawn]:
         cells, document = self.scenarios.draw(choices, NAME, self._planned)
         return cells, {**document, "seed": f"{self.seed} {number}"}
 
@@ -135,7 +135,7 @@ class Explorer:
         phases = (hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink)
 
         @st.composite
-        def drawn_scenario(draw: Callable[[Any], Any]) -> tuple[list[Cell], Drawn]:
+        def drawn_scenario(draw: Callable[[Any], Any]) -> tuple[list[SearchCell], Drawn]:
             return self._drawn_by(HypothesisChoices(draw), number)
 
         @hypothesis.settings(
@@ -149,7 +149,7 @@ class Explorer:
         )
         @hypothesis.seed(f"{self.seed} {number}")
         @hypothesis.given(drawn_scenario())
-        def scenarios(drawn: tuple[list[Cell], Drawn]) -> None:
+        def scenarios(drawn: tuple[list[SearchCell], Drawn]) -> None:
             try:
                 played = self._scenario(*drawn)
             except IllegalError:
@@ -163,7 +163,7 @@ class Explorer:
             if self._finding is None:
                 raise
 
-    def _scenario(self, cells: list[Cell], document: Drawn) -> Played | None:
+    def _scenario(self, cells: list[SearchCell], document: Drawn) -> Played | None:
         """Play it; None: it was played before. Raises FailureShownError and IllegalError."""
         if self._finding is not None:
             if self._shows(self._finding, document):

@@ -7,7 +7,7 @@ from typing import Any
 from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.scenario.trigger import Phase
 from wedgehog.harness.search.capabilities import Capabilities
-from wedgehog.harness.search.cells import Cell, kinds_of
+from wedgehog.harness.search.cells import SearchCell, kinds_of
 from wedgehog.harness.search.draw import Choices
 from wedgehog.harness.search.drawn_scenario import Drawer
 from wedgehog.harness.search.fault_order import Planned, Where, usual
@@ -32,9 +32,9 @@ PHASES: Sequence[Phase] = ("headers", "middle", "terminal")
 class PlannedScenarios:
     """Draws from these cells."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[SearchCell]
     capabilities: Capabilities
-    _by_fault: dict[str, list[Cell]] = field(init=False)
+    _by_fault: dict[str, list[SearchCell]] = field(init=False)
     """By fault; conversations without one are apart, by their kind of script."""
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class PlannedScenarios:
         """Every fault, and every kind of conversation without one; then the faults' own kinds."""
         return list(self._by_fault)
 
-    def draw(self, choices: Choices, name: str, planned: Planned) -> tuple[list[Cell], Drawn]:
+    def draw(self, choices: Choices, name: str, planned: Planned) -> tuple[list[SearchCell], Drawn]:
         """The cells of a scenario with these faults, and its scenario."""
         wishes = WISHES[planned.where] or [{}] * len(planned.faults)
         chosen = [choices.choose(self._fitting(*it)) for it in zip(planned.faults, wishes, strict=True)]
@@ -60,15 +60,15 @@ class PlannedScenarios:
             "faults": [_later(choices, line, lines) for line in lines],
         }
 
-    def _fitting(self, fault: str, wish: Mapping[str, object]) -> Sequence[Cell]:
+    def _fitting(self, fault: str, wish: Mapping[str, object]) -> Sequence[SearchCell]:
         """The fault's cells that are as wished; each wish that none of them fulfils is dropped."""
-        found: Sequence[Cell] = self._by_fault[fault]
+        found: Sequence[SearchCell] = self._by_fault[fault]
         for name, value in wish.items():
             found = [cell for cell in found if getattr(cell, name) == value] or found
         return found
 
 
-def _kinds(fault: str, cells: Sequence[Cell]) -> Iterator[tuple[str, list[Cell]]]:
+def _kinds(fault: str, cells: Sequence[SearchCell]) -> Iterator[tuple[str, list[SearchCell]]]:
     """The same fault with each other kind of its main parameter; a usual one at each place of a reply too."""
     for value in kinds_of(cells[0].fault)[1:]:
         yield f"{fault} {value}", [replace(cell, value=value) for cell in cells]

@@ -14,7 +14,7 @@ from typing import Literal
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.search.capabilities import Capabilities
-from wedgehog.harness.search.cells import Cell, cells
+from wedgehog.harness.search.cells import SearchCell, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, read_scenario
 from wedgehog.harness.search.coverage import Coverage
 from wedgehog.harness.search.draw import Choices, SeededChoices
@@ -64,7 +64,7 @@ class Search:
         self._to_shrink: list[Finding] = []
         self._to_measure: list[Finding] = []
         self._shrinking = 0
-        self._promising: list[list[Cell]] = []
+        self._promising: list[list[SearchCell]] = []
         self._behaviours: set[tuple[object, ...]] = set()
         self._combinations = {tuple(sorted({cell["fault"] for cell in line["cells"]})) for line in corpus.lines}
         self._names = 0
@@ -129,7 +129,7 @@ class Search:
             else:
                 return
 
-    async def _try(self, chosen: list[Cell]) -> None:
+    async def _try(self, chosen: list[SearchCell]) -> None:
         drawer = Drawer(SeededChoices(f"{self._seed} {self._drawn}"), self._capabilities)
         self._drawn += 1
         document = drawer.scenario(chosen, self._name())
@@ -141,7 +141,7 @@ class Search:
         if played is not None:
             await self._learn(chosen, played)
 
-    def _choose(self) -> list[Cell] | None:
+    def _choose(self) -> list[SearchCell] | None:
         """One cell while pairs of its values are new, then single and combined ones in turn."""
         left_s = self._left_s
         if left_s <= 0:
@@ -152,7 +152,7 @@ class Search:
         quick = [cell for cell in self.all_cells if self.coverage.expected_s(cell) < left_s]
         return self._combined(SeededChoices(f"{self._seed} combine {self._drawn}"), quick) if quick else None
 
-    def _combined(self, draw: Choices, quick: Sequence[Cell]) -> list[Cell]:
+    def _combined(self, draw: Choices, quick: Sequence[SearchCell]) -> list[SearchCell]:
         """Two faults that were not combined yet; else, or with an objective, a promising one varied."""
         faults = sorted({cell.fault for cell in quick})
         fresh = [pair for pair in combinations(faults, 2) if pair not in self._combinations]
@@ -164,11 +164,11 @@ class Search:
         kept = [cell for cell in base if draw.choose((True, True, False))][: MOST_FAULTS - 1]
         return [*kept, *(draw.choose(quick) for _ in range(draw.between(1, max(1, 2 - len(kept)))))]
 
-    def _not_tried(self, chosen: Sequence[Cell]) -> None:
+    def _not_tried(self, chosen: Sequence[SearchCell]) -> None:
         if len(chosen) == 1 and chosen[0] in self.coverage.tried:
             self.coverage.put_back(chosen[0])
 
-    async def _learn(self, chosen: list[Cell], played: Played) -> None:
+    async def _learn(self, chosen: list[SearchCell], played: Played) -> None:
         self._corpus.keep(chosen, played)
         if len(chosen) == 1:
             self.coverage.took(chosen[0], played.seconds)
@@ -186,7 +186,7 @@ class Search:
         elif played.unclear:
             self.result.unclear.append(played)
 
-    def _rank(self, chosen: list[Cell], played: Played) -> None:
+    def _rank(self, chosen: list[SearchCell], played: Played) -> None:
         """Keep the greatest few, and vary only them."""
         objective = str(self._objective)
         self.result.greatest.append(played)
@@ -292,6 +292,6 @@ class Search:
         self._names += 1
         return f"drawn-{self._names}"
 
-    def _can_play(self, cell: Cell) -> bool:
+    def _can_play(self, cell: SearchCell) -> bool:
         """Whether a scenario with this cell, which fits the agent's capabilities, can be played in this search."""
         return True

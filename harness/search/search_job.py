@@ -12,7 +12,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.search.capabilities import Capabilities
-from wedgehog.harness.search.cells import Cell
+from wedgehog.harness.search.cells import SearchCell
 from wedgehog.harness.search.corpus import Finding
 from wedgehog.harness.search.explore import Explorer, OverError
 from wedgehog.harness.search.fault_order import EVERY_FAULT, Alone
@@ -29,7 +29,7 @@ class SearchJob:
     """What one fork of the worker process has to search."""
 
     agents: tuple[tuple[AgentSpec, ControlFacts], ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[SearchCell, ...]
     capabilities: Capabilities
     known: tuple[Finding, ...]
     seed: int
@@ -86,7 +86,7 @@ class SearchJob:
 class _Lines:
     """Writes what a search does as lines of JSON."""
 
-    def __init__(self, out: TextIO, cells: Sequence[Cell], *, every: bool) -> None:
+    def __init__(self, out: TextIO, cells: Sequence[SearchCell], *, every: bool) -> None:
         """`every`: write each scenario, because the greatest is wanted."""
         self._every = every
         self._out, self._numbers = out, {cell: number for number, cell in enumerate(cells)}
@@ -100,7 +100,7 @@ class _Lines:
         except OSError:
             raise OverError from None
 
-    def played(self, cells: Sequence[Cell], played: Played) -> None:
+    def played(self, cells: Sequence[SearchCell], played: Played) -> None:
         """A scenario was played; of one that failed or was not decided, what was said."""
         self.count += 1
         words: dict[str, Any] = {"played": [self._numbers[cell] for cell in cells], "measures": asdict(played.measures)}

@@ -14,7 +14,7 @@ from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.simulated.sim_player import LAST_WORDS, SimPlayer, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.search.capabilities import Capabilities
-from wedgehog.harness.search.cells import Cell
+from wedgehog.harness.search.cells import SearchCell
 from wedgehog.harness.search.corpus import Corpus, Finding
 from wedgehog.harness.search.draw import SeededChoices
 from wedgehog.harness.search.drawn_scenario import Drawer
@@ -58,7 +58,7 @@ class SimSearch(Search):
     ) -> None:
         """`play` plays a scenario in a fresh process."""
         self._simulated = simulated
-        self._playable: dict[Cell, bool] = {}
+        self._playable: dict[SearchCell, bool] = {}
         super().__init__(play, capabilities, corpus, watcher, clock, seed=seed, ends_s=ends_s, objective=objective)
         self._workers = 0
 
@@ -104,14 +104,14 @@ class SimSearch(Search):
             share,
         )
 
-    def _can_play(self, cell: Cell) -> bool:
+    def _can_play(self, cell: SearchCell) -> bool:
         """Whether every agent can take part in it in virtual time. Which call it is and how often do not matter."""
         alike = replace(cell, step="first call", times=1)
         if alike not in self._playable:
             self._playable[alike] = self._is_playable(alike)
         return self._playable[alike]
 
-    def _is_playable(self, cell: Cell) -> bool:
+    def _is_playable(self, cell: SearchCell) -> bool:
         _, scenario = Drawer(SeededChoices(str(cell)), self._capabilities).read([cell], "drawn")
         return scenario is not None and not any(
             why_not_in_virtual_time(scenario, agent) or why_skipped(scenario, agent, control)
@@ -120,7 +120,7 @@ class SimSearch(Search):
 
     # ---- what a fork says
 
-    def heard_played(self, words: Mapping[str, Any]) -> list[Cell]:
+    def heard_played(self, words: Mapping[str, Any]) -> list[SearchCell]:
         """Count a scenario; returns the cells that it tried first."""
         chosen = [self.all_cells[number] for number in words["played"]]
         self._watcher.tries(" + ".join(map(str, chosen)))
@@ -163,7 +163,7 @@ class SimSearch(Search):
             if finding in self.result.findings:
                 self._watcher.found(finding)
 
-    def heard_batch(self, fresh: list[Cell], *, ordered: bool, alone: Mapping[str, Any]) -> None:
+    def heard_batch(self, fresh: list[SearchCell], *, ordered: bool, alone: Mapping[str, Any]) -> None:
         """Write down what a batch tried."""
         self._corpus.keep_batch(fresh, ordered=ordered, alone=alone)
 
@@ -185,7 +185,7 @@ class _Heard:
     def __init__(self, search: SimSearch, left: int | None) -> None:
         self._search, self.left = search, left
         self.batches = self.ordered = 0
-        self._fresh: list[Cell] = []
+        self._fresh: list[SearchCell] = []
 
     async def until_its_end(self, job: SearchJob) -> bool:
         """Listen; whether it searched to the end. Raises AgentError if it ended by an error of ours."""

@@ -102,7 +102,7 @@ def world_of(campaign: StoredCampaign) -> str:
 def settings_of(campaign: StoredCampaign) -> Baseline:
     """A baseline without results: in which world a campaign was played, and the date of its prices."""
     return Baseline.model_validate(
-        {"world": world_of(campaign) or None, "prices": str(campaign.facts.get("prices", ""))}
+        {"world": world_of(campaign) or None, "prices": str(campaign.description.get("prices", ""))}
     )
 
 
@@ -116,7 +116,7 @@ def updated(old: Baseline, campaign: StoredCampaign, cells: Mapping[Key, PlayedC
     ValueError: another version played the run, so that no command would take the file; or the cells that stay were
     played in another world.
     """
-    if _of_another_version(wrote := str(campaign.facts.get("wedgehog", ""))):
+    if _of_another_version(wrote := str(campaign.description.get("wedgehog", ""))):
         raise ValueError(
             f"{campaign.folder}: expected a run of this version of Wedgehog, {version('wedgehog')}, found {wrote!r}, "
             "which may judge differently; play again"
@@ -130,7 +130,7 @@ def updated(old: Baseline, campaign: StoredCampaign, cells: Mapping[Key, PlayedC
             f"{campaign.folder}: played in the world {world}, and other results of the baseline in {old.world}; "
             "with --prune only the results of this run are kept"
         )
-    facts = {key: str(campaign.facts.get(key, "")) for key in ("wedgehog", "prices")}
+    facts = {key: str(campaign.description.get(key, "")) for key in ("wedgehog", "prices")}
     return old.model_copy(update={**facts, "world": world or None, "cells": _by_scenario(kept | written)})
 
 

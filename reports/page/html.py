@@ -111,12 +111,12 @@ class _Page:
         )
 
     def _what_ran(self) -> Markup:
-        return tag("section", tag("h2", "What was run, and where"), tag("dl", self._facts(), class_="ran"))
+        return tag("section", tag("h2", "What was run, and where"), tag("dl", self._pairs(), class_="ran"))
 
-    def _facts(self) -> Iterator[Markup]:
+    def _pairs(self) -> Iterator[Markup]:
         networks = sorted({run.judgement.network for run in self.campaign.runs if run.judgement.network})
         folded = {"folder": self.campaign.folder.name, "network": ", ".join(networks)}
-        said = {key: value for key, value in self.campaign.facts.items() if key not in OF_SCENARIOS}
+        said = {key: value for key, value in self.campaign.description.items() if key not in OF_SCENARIOS}
         for key, value in (folded | said).items():
             words = _words(value)
             if words:
@@ -143,7 +143,7 @@ class _Page:
             shown = [(n, run) for n, run in runs if not _single_fix(run)] or runs
             tables += [title, *grid(shown, "scenario", "agent", self.runs.address, self._below)]
         lines = [tag("li", line) for line in of_the_campaign(self.campaign, self.table)]
-        told = tag("ul", lines, class_="facts") if lines else None
+        told = tag("ul", lines, class_="bullets") if lines else None
         return tag("section", tag("h2", "Verdicts"), tables, told) if tables else None
 
     def _fixes(self) -> Markup | None:
@@ -195,7 +195,7 @@ class _Page:
             "Each agent plays this run first, without a fault. What it does not do here is not held against it later."
         )
         return tag(
-            "section", tag("h2", "Control runs"), tag("p", note, class_="soft"), tag("ul", lines, class_="facts")
+            "section", tag("h2", "Control runs"), tag("p", note, class_="soft"), tag("ul", lines, class_="bullets")
         )
 
 
@@ -268,7 +268,7 @@ def agents_section(campaign: StoredCampaign) -> Markup | None:
         "section",
         tag("h2", "Side by side"),
         [tag("p", line) for line in held],
-        tag("ul", lines, class_="facts") if lines else None,
+        tag("ul", lines, class_="bullets") if lines else None,
         tag("p", more, class_="soft") if more else None,
         _over(campaign),
     )
@@ -278,4 +278,4 @@ def _over(campaign: StoredCampaign) -> list[Markup] | None:
     lines = list(over_own_limits(campaign))
     if not lines:
         return None
-    return [tag("h3", OVER_OWN_LIMITS), tag("ul", [tag("li", line) for line in lines[:LINES_SHOWN]], class_="facts")]
+    return [tag("h3", OVER_OWN_LIMITS), tag("ul", [tag("li", line) for line in lines[:LINES_SHOWN]], class_="bullets")]

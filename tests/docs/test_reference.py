@@ -2,8 +2,10 @@
 
 import copy
 import re
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -13,11 +15,12 @@ from wedgehog.fake_llm.script.conversations import ConversationBounds, Conversat
 from wedgehog.fake_llm.script.script_file import ConversationWhen, ReplyLine, When
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Http, HttpCall, Limits, Timeout
-from wedgehog.harness.commands.reference import blocks, rendered, schema, table
+from wedgehog.harness.commands.reference import _FORMATS, blocks, rendered, schema, table
 from wedgehog.harness.faults.base import parse_fault, registered
 from wedgehog.harness.invariants import known
+from wedgehog.harness.record.expectation import _LIKE
 from wedgehog.harness.scenario.document import load
-from wedgehog.harness.scenario.fault_config import FaultConfig, TriggerConfig
+from wedgehog.harness.scenario.fault_config import ANY_PIPE, FaultConfig, TriggerConfig
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_keys import PageConfig
 from wedgehog.harness.scenario.turn_config import TurnConfig
@@ -181,3 +184,21 @@ def test_the_command_prints_a_schema(kind: str):
     result = CliRunner().invoke(app, ["schema", kind])
     assert result.exit_code == 0
     assert json.loads(result.stdout) == schema(kind)
+
+
+def test_a_mistake_in_a_name_is_told_in_words():
+    """A regular expression says nothing to most users, so each one of the file formats has words and an example."""
+    patterns = {it for kind in ("scenario", "agent", "script") for it in _patterns(_FORMATS[kind][1]())}
+    by_hand = {f"^{ANY_PIPE}$", "^off(:|$)"}
+    assert len(patterns) > 8 and patterns - by_hand - set(_LIKE) == set()
+    assert all(re.search(pattern, says.rpartition("such as ")[2]) for pattern, says in _LIKE.items())
+
+
+def _patterns(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        yield from (it for key, it in part.items() if key == "pattern" and isinstance(it, str))
+        yield from (key for key in part.get("patternProperties", ()))
+        part = list(part.values())
+    if isinstance(part, list):
+        for one in part:
+            yield from _patterns(one)

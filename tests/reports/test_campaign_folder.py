@@ -86,4 +86,4 @@ def test_a_broken_campaign_json_leaves_the_runs_readable(campaign, text):
     campaign.run(judgement("plain", "fixed"), plain_run)
     (campaign.folder / "campaign.json").write_text(text)
     found = load(campaign.folder)
-    assert (len(found.runs), dict(found.facts)) == (1, {})
+    assert (len(found.runs), dict(found.description)) == (1, {})

@@ -14,7 +14,7 @@ from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.cost import worst
 from wedgehog.reports.database_use import database
 from wedgehog.reports.page.html import page
-from wedgehog.reports.page.run.narrative import facts
+from wedgehog.reports.page.run.narrative import narrated
 from wedgehog.reports.rows import table
 from wedgehog.reports.terminal import print_campaign
 
@@ -45,7 +45,7 @@ def test_queries_are_counted_and_their_share_of_the_turns_time_is_told():
     history = told(*turns, *(query(at_s, 0.5) for at_s in (1, 2, 11, 12, 5, 21)))
     used = database(history)
     assert used is not None and (used.queries, used.took_s, used.share) == (4, 2.0, 0.25)
-    assert "Use of the database: 4 queries, 2.00 s, 25% of the turns' time." in facts(history)
+    assert "Use of the database: 4 queries, 2.00 s, 25% of the turns' time." in narrated(history)
 
 
 def test_more_than_the_whole_time_is_the_whole():
@@ -57,7 +57,7 @@ def test_more_than_the_whole_time_is_the_whole():
 def test_a_run_without_queries_has_none():
     """There is no sentence."""
     history = told(*turn(1, 0, 1))
-    assert database(history) is None and not any("database" in sentence for sentence in facts(history))
+    assert database(history) is None and not any("database" in sentence for sentence in narrated(history))
 
 
 def asks_once(telling: Telling) -> None:

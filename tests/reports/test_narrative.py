@@ -10,7 +10,7 @@ from wedgehog.harness.record.events.run import LagSeen
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AbortSent, AgentKilled, DeadlineHit, GaveUp, HangSeen, StartMissed
 from wedgehog.harness.record.history import History
-from wedgehog.reports.page.run.narrative import facts
+from wedgehog.reports.page.run.narrative import narrated
 
 from .conftest import HandClock, Tell, Telling, dangling, plain_run, storm
 
@@ -31,7 +31,7 @@ def told(tell: Tell) -> Told:
     tell(Telling(history, clock))
     if history.first(LagSeen) is None:
         history.add(LagSeen(worst_s=0.0))
-    return Told(facts(history.seal()))
+    return Told(narrated(history.seal()))
 
 
 def started(tell: Tell) -> Tell:

@@ -9,7 +9,7 @@ from wedgehog.reports.data.otlp import resource_spans
 from wedgehog.reports.data.perfetto import trace_events
 from wedgehog.reports.history_numbers import times
 from wedgehog.reports.lanes import lanes
-from wedgehog.reports.page.run.narrative import facts
+from wedgehog.reports.page.run.narrative import narrated
 
 from .conftest import Campaign, Tell, Telling, judgement
 
@@ -118,6 +118,6 @@ def test_a_run_before_the_end_of_its_reply_belongs_to_the_first_reply(campaign: 
 
 def test_the_narrative_names_a_call_once(ran_twice: StoredRun):
     """Two replies offer it, it runs twice, and no request carries its result."""
-    said = " ".join(facts(ran_twice.history))
+    said = " ".join(narrated(ran_twice.history))
     assert said.count("Tool call 1.1.1 ran 2 times.") == 1
     assert "a result of tool call 1.1.1 shell (it ran to the end)." in said

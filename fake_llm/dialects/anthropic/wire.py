@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
+from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.dialects.anthropic import threads
-from wedgehog.fake_llm.dialects.anthropic.thinking import THOUGHTS, remember, signature_of
+from wedgehog.fake_llm.dialects.anthropic.read import is_thought, messages_in
+from wedgehog.fake_llm.dialects.anthropic.thinking import remember, signature_of
 from wedgehog.fake_llm.dialects.anthropic.validate import refusals
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response, bad
 from wedgehog.fake_llm.frame import SSE, Frame, encode, event
@@ -20,7 +21,6 @@ from wedgehog.fake_llm.request import (
     Request,
     blocks,
     counted,
-    images_in,
     listed,
     mapped,
     stops_in,
@@ -208,7 +208,7 @@ class _Anthropic(Dialect):
     def parse(self, request: Request) -> Conversation:
         document = request.document or {}
         wanted = mapped(mapped(document.get("output_config")).get("format") or document.get("output_format"))
-        messages = (said for message in listed(document.get("messages")) for said in _messages(mapped(message)))
+        messages = (said for message in listed(document.get("messages")) for said in messages_in(mapped(message)))
         return Conversation(
             wire=self.WIRE,
             model=str(document.get("model", "")),
@@ -275,36 +275,6 @@ def _last_thought(request: Request) -> str:
         f"messages.{index}.content.{number}"
         for index, message in enumerate(listed((request.document or {}).get("messages")))
         for number, block in enumerate(blocks(mapped(message).get("content")))
-        if _is_thought(block)
+        if is_thought(block)
     ]
     return places[-1] if places else "messages"
-
-
-def _messages(message: dict[str, Any]) -> Iterator[Message]:
-    content = blocks(message.get("content"))
-    text = text_of([block for block in content if block.get("type", "text") == "text"])
-    if message.get("role") == "assistant":
-        calls = (block for block in content if block.get("type") == "tool_use")
-        seen = tuple(ToolCallSeen.of(call.get("id", ""), call, call.get("input")) for call in calls)
-        yield Message("assistant", text, seen, thoughts=tuple(map(_thought, filter(_is_thought, content))))
-        return
-    results = tuple(_result(block) for block in content if block.get("type") == "tool_result")
-    images = images_in(content)
-    if results:
-        yield Message("tool", tool_results=results, images=images)
-    if text or not results:
-        yield Message("system" if message.get("role") == "system" else "user", text, images=() if results else images)
-
-
-def _is_thought(block: dict[str, Any]) -> bool:
-    return block.get("type") in THOUGHTS
-
-
-def _thought(block: dict[str, Any]) -> str:
-    return str(block.get("signature") or block.get("data") or block.get("thinking", ""))
-
-
-def _result(block: dict[str, Any]) -> ToolResultSeen:
-    return ToolResultSeen(
-        str(block.get("tool_use_id", "")), text_of(block.get("content")), block.get("is_error") is True
-    )

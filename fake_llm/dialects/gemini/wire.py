@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from wedgehog.fake_llm.dialects.base import Dialect, Exchange, Framing, Models, Refusal, ReplyWriter, Response, bad
-from wedgehog.fake_llm.dialects.gemini.validate import ADDRESS, COUNT, NO_KEY, WIRE, field, no_model, parse, refusals
+from wedgehog.fake_llm.dialects.gemini.read import ADDRESS, WIRE, field, parse
+from wedgehog.fake_llm.dialects.gemini.validate import COUNT, NO_KEY, no_model, refusals
 from wedgehog.fake_llm.frame import SSE, Frame, encode
 from wedgehog.fake_llm.grapheme import pieces
 from wedgehog.fake_llm.http_request import LARGEST_BODY

@@ -24,7 +24,8 @@ from wedgehog.harness.campaign.campaign import Campaign
 from wedgehog.harness.campaign.options import Options
 from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.commands.timers.chain import Measured
-from wedgehog.harness.commands.timers.taken import CONNECT, PROBES, Probe, Taken, TimedAttempt, Turned, taken
+from wedgehog.harness.commands.timers.probe import CONNECT, PROBES, Probe
+from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt, Turned, taken
 from wedgehog.harness.network.choose import Mode
 from wedgehog.harness.network.ports import HOST
 from wedgehog.harness.network.tcp_diag import SYN_SENT, TcpDiag

@@ -11,7 +11,7 @@ from wedgehog.harness.invariants.scope import (
     refused_as_too_long,
     requests,
 )
-from wedgehog.harness.invariants.tools.no_denied_calls import denied
+from wedgehog.harness.invariants.tool_results import denied
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed

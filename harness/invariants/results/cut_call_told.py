@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.results.tools_alive import disturbed
 from wedgehog.harness.invariants.scope import name_of_call, result_in_turn, tool_uses_of
+from wedgehog.harness.invariants.tool_results import disturbed
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed

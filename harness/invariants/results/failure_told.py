@@ -4,7 +4,11 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.results.tools_alive import (
+from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
+from wedgehog.harness.invariants.subagents.subagent_failure_told import SilentSubagent, silent_subagents
+from wedgehog.harness.invariants.tool_results import (
+    ANOTHER_FORM_CHARS,
+    LARGEST_OWN_CODE,
     QUICK_S,
     carried_results,
     disturbed,
@@ -12,18 +16,12 @@ from wedgehog.harness.invariants.results.tools_alive import (
     next_request,
     reply_is_sound,
 )
-from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
-from wedgehog.harness.invariants.subagents.subagent_failure_told import SilentSubagent, silent_subagents
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse, Turn
 
-LARGEST_OWN_CODE = 125
-"""Above it the shell says that the command could not run, or was killed by a signal."""
-ANOTHER_FORM_CHARS = 200
-"""A longer text may hold what the command printed in another form."""
 A_CODE_OF_FAILURE = 2
 """With 1 a command often only says no, as `grep` and `diff` do."""
 LONG_ENOUGH_S = 1.0

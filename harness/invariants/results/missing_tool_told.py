@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.results.tools_alive import carried_results, disturbed
 from wedgehog.harness.invariants.scope import name_of_call, tool_uses_of
+from wedgehog.harness.invariants.tool_results import carried_results, disturbed
 from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed

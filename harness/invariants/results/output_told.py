@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from itertools import dropwhile
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.results.failure_told import ANOTHER_FORM_CHARS
-from wedgehog.harness.invariants.results.tools_alive import outputs_told
 from wedgehog.harness.invariants.scope import name_of_call
+from wedgehog.harness.invariants.tool_results import ANOTHER_FORM_CHARS, outputs_told
 from wedgehog.harness.record.events.call import RequestArrived, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History

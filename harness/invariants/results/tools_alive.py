@@ -1,7 +1,7 @@
 """After healing the tools work, and what a tool printed reaches the model."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.invariants.overload import unless_slowed
@@ -9,7 +9,6 @@ from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import (
     REFUSES_THE_REQUEST,
     blocked,
-    called_beside,
     compacts,
     ends,
     main_calls_of,
@@ -17,19 +16,23 @@ from wedgehog.harness.invariants.scope import (
     requests,
     tool_uses_of,
 )
-from wedgehog.harness.invariants.tools.no_denied_calls import denied
+from wedgehog.harness.invariants.tool_results import (
+    carried_results,
+    denied,
+    disturbed,
+    ended_well,
+    may_be_summarized,
+    next_request,
+    reply_is_sound,
+)
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived, ToolResult
-from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen, ToolAsked
-from wedgehog.harness.record.events.turn import AgentKilled, Frozen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 from wedgehog.harness.record.views import ToolUse, Turn
 
-QUICK_S = 2.0
-"""A command that ends so soon, divided by the run's time scale, meets no time limit of an agent."""
 NO_OUTPUT_CHARS = 20
 """A longer text may stand for the output: a summary, or the file in which it was saved."""
 
@@ -101,24 +104,12 @@ def _named(tool: str) -> str:
     return "the shell" if tool == SHELL else f"the tool {tool} of our host (MCP)"
 
 
-def carried_results(use: ToolUse) -> list[ToolResult]:
-    """The results of this call in all requests."""
-    return [it for request in use.results for it in request.results if it.token == use.token]
-
-
 def _is_output(result: ToolResult) -> bool:
     """Whether it is the tool's own output, by its last line."""
     return result.in_text or (result.printed and not result.prints and not result.is_error)
 
 
 # ---- in every turn
-
-
-def disturbed(history: History, turn: Turn) -> bool:
-    """Whether a fault struck a tool or a process in this turn, or another turn was open beside it."""
-    of_tools = any(it.turn == turn.number and it.link != "llm" for it in history.of(FaultFired))
-    struck = {it.turn for it in history.of(Frozen)} | {it.turn for it in history.of(AgentKilled)}
-    return of_tools or turn.number in struck or bool(history.beside(turn))
 
 
 def _outputs(history: History, turn: Turn) -> Iterator[Verdict]:
@@ -130,45 +121,6 @@ def _outputs(history: History, turn: Turn) -> Iterator[Verdict]:
         following = next_request(turn, siblings)
         if following is not None and not may_be_summarized(history, reply, following):
             yield from (_reached(history, turn, use, following) for use in siblings if _judged(history, use))
-
-
-def outputs_told(history: History) -> Iterator[tuple[ToolUse, RequestArrived, list[ToolResult]]]:
-    """Each command that ended well in a turn without a fault on tools, the request after it, and its results."""
-    for turn in history.turns:
-        for use in () if disturbed(history, turn) else tool_uses_of(turn):
-            if not (reply_is_sound(history, turn, use) and ended_well(history, use)):
-                continue
-            following = next_request(turn, [use])
-            if following is None or blocked(history, use, following):
-                continue
-            if not may_be_summarized(history, use.reply, following):
-                yield use, following, carried_results(use)
-
-
-def reply_is_sound(history: History, turn: Turn, use: ToolUse) -> bool:
-    """Whether the reply with this tool call came whole, and no fault struck it."""
-    call = next(call for call in turn.main_calls if call.ended is use.reply)
-    struck = any(it.call == call.number for it in history.of(FaultFired))
-    return call.ok and not call.damaged and use.offered.whole and not struck
-
-
-def ended_well(history: History, use: ToolUse) -> bool:
-    """Whether a command ran once, and ended with 0 within 2 s."""
-    if len(use.started) != 1 or len(use.done) != 1 or use.started[0].background:
-        return False
-    quick_s = QUICK_S / history.run.time_scale
-    return use.done[0].exit_code == 0 and use.done[0].at_s - use.started[0].at_s <= quick_s
-
-
-def next_request(turn: Turn, uses: Sequence[ToolUse]) -> RequestArrived | None:
-    """The first main request after these tools have ended."""
-    ended = max(use.done[0].id for use in uses)
-    return next((call.arrived for call in main_calls_of(turn) if call.arrived.id > ended), None)
-
-
-def may_be_summarized(history: History, reply: Event, following: RequestArrived) -> bool:
-    """Whether a call beside the conversation came between, or the request has a result without a known call."""
-    return called_beside(history, reply.id, following.id) or any(not result.token for result in following.results)
 
 
 def _judged(history: History, use: ToolUse) -> bool:

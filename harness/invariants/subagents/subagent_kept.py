@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.requests.side_call_bound import SideCalls, side_calls
-from wedgehog.harness.invariants.results.failure_told import LARGEST_OWN_CODE
-from wedgehog.harness.invariants.results.tools_alive import disturbed
 from wedgehog.harness.invariants.scope import over
 from wedgehog.harness.invariants.subagents.background_subagents import in_the_background
+from wedgehog.harness.invariants.tool_results import LARGEST_OWN_CODE, disturbed
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.results.tools_alive import disturbed, reply_is_sound
 from wedgehog.harness.invariants.scope import name_of_call, over, tool_uses_of
-from wedgehog.harness.invariants.tools.no_denied_calls import denied
+from wedgehog.harness.invariants.tool_results import denied, disturbed, reply_is_sound
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse, Turn

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import after_deadline
+from wedgehog.harness.invariants.tool_results import denied
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
@@ -29,12 +30,6 @@ def no_denied_calls(history: History) -> Iterator[Verdict]:
         elif isinstance(event, BeaconSeen) and event.phase == "started" and event.token in asked:
             yield _judge(history, event, asked[event.token])
     yield from (passed(because=f"tool call {token} was denied") for token in denied(history))
-
-
-def denied(history: History) -> set[str]:
-    """The tokens of the tool calls that the user did not allow when last asked."""
-    chosen = {token: asked.chosen for asked in history.of(PermissionAsked) for token in asked.tokens}
-    return {token for token, option in chosen.items() if not option.startswith("allow")}
 
 
 def _judge(history: History, start: BeaconSeen, asked: PermissionAsked) -> Verdict:

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.results.tools_alive import disturbed
 from wedgehog.harness.invariants.scope import name_of_call, tool_uses_of
+from wedgehog.harness.invariants.tool_results import disturbed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, passed
 from wedgehog.harness.record.views import ToolUse

@@ -6,7 +6,7 @@ from itertools import groupby
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.results.calls_kept import lost_calls
 from wedgehog.harness.invariants.scope import name_of_call, over, requests
-from wedgehog.harness.invariants.tools.no_denied_calls import denied
+from wedgehog.harness.invariants.tool_results import denied
 from wedgehog.harness.record.events.call import RequestArrived
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed

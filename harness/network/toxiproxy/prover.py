@@ -14,7 +14,7 @@ from wedgehog.harness.network.base import (
     LinkBusyError,
     NetworkError,
     Proof,
-    Provable,
+    Strike,
     Target,
 )
 from wedgehog.harness.network.proxied_connection import ProxiedConnection
@@ -44,7 +44,7 @@ ToxicStream = Literal["downstream", "upstream"]
 
 
 @dataclass(eq=False)
-class ToxicStrike(Provable):
+class ToxicStrike(Strike):
     """One fault armed on a Toxiproxy link."""
 
     undo: Callable[["ToxicStrike"], Awaitable[None]]

@@ -7,7 +7,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants.requests.side_call_bound import side_calls
 from wedgehog.harness.invariants.scope import name_of_call, over, tool_uses_of
 from wedgehog.harness.invariants.subagents.subagent_kept import ended_well
-from wedgehog.harness.invariants.tools.no_denied_calls import denied
+from wedgehog.harness.invariants.tool_results import denied
 from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import History

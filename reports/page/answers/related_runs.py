@@ -17,7 +17,7 @@ MOST_READ = 40
 
 
 @dataclass(frozen=True, slots=True)
-class RelatedRunFacts:
+class KeptOfRun:
     """What is kept of one run, so that its history need not be."""
 
     entry_hash: str
@@ -27,10 +27,10 @@ class RelatedRunFacts:
     error: ErrorEnd | None
 
 
-def facts_of(history: History) -> RelatedRunFacts:
-    """The facts of one run."""
+def kept_of(history: History) -> KeptOfRun:
+    """What is kept of the run with this history."""
     started = history.first(AgentStarted)
-    return RelatedRunFacts(
+    return KeptOfRun(
         started.entry_hash if started is not None else "",
         history.run.time_scale,
         slow_call(history),
@@ -46,7 +46,7 @@ class RelatedRun:
     judgement: Judgement
     address: str
     """The id of its section in the page; empty if it has none."""
-    facts: RelatedRunFacts
+    kept: KeptOfRun
 
 
 class RelatedRuns:
@@ -58,7 +58,7 @@ class RelatedRuns:
         for number, run, address in sorted(runs, key=lambda it: it[0]):
             first.setdefault((run.judgement.scenario, run.judgement.agent), (number, run, address))
         self._runs = [it for it in first.values() if not it[1].judgement.skipped]
-        self._facts: dict[int, RelatedRunFacts | None] = {}
+        self._kept: dict[int, KeptOfRun | None] = {}
 
     def of(self, run: StoredRun) -> "RelatedTo":
         """The other runs of this run's agent."""
@@ -71,17 +71,17 @@ class RelatedRuns:
             return
         near = [it for it in self._runs if _is_near(it[1].judgement, mine, variants=variants)]
         for number, other, address in near[:MOST_READ]:
-            facts = self._read(number, other)
-            if facts is not None and facts.entry_hash == file:
-                yield RelatedRun(other.judgement, address, facts)
+            kept = self._read(number, other)
+            if kept is not None and kept.entry_hash == file:
+                yield RelatedRun(other.judgement, address, kept)
 
-    def _read(self, number: int, run: StoredRun) -> RelatedRunFacts | None:
-        if number not in self._facts:
+    def _read(self, number: int, run: StoredRun) -> KeptOfRun | None:
+        if number not in self._kept:
             try:
-                self._facts[number] = facts_of(run.again().history)
+                self._kept[number] = kept_of(run.again().history)
             except (OSError, ValueError):
-                self._facts[number] = None
-        return self._facts[number]
+                self._kept[number] = None
+        return self._kept[number]
 
 
 @dataclass(frozen=True)
@@ -99,23 +99,23 @@ class RelatedTo:
     def slow_calls(self) -> list[OtherCall]:
         """Calls in other scenarios whose bytes kept arriving."""
         return [
-            OtherCall(said.scenario, it.address, it.facts.time_scale, it.facts.slow, timers_fired(said.remarks))
+            OtherCall(said.scenario, it.address, it.kept.time_scale, it.kept.slow, timers_fired(said.remarks))
             for it in self._elsewhere
             for said in (it.judgement,)
-            if it.facts.slow is not None
+            if it.kept.slow is not None
         ]
 
     @property
     def exits(self) -> list[tuple[str, str, TurnExit]]:
         """How turns ended in other scenarios: scenario, address, exit."""
-        found = [(it.judgement.scenario, it.address, it.facts.exit) for it in self._elsewhere]
+        found = [(it.judgement.scenario, it.address, it.kept.exit) for it in self._elsewhere]
         return [(scenario, address, its) for scenario, address, its in found if its is not None]
 
     @property
     def errors(self) -> list[tuple[str, str, ErrorEnd]]:
         """How the agent's variants ended in this scenario: agent, address, end."""
         variants = self.runs.like(self.run, variants=True)
-        found = [(it.judgement.agent, it.address, it.facts.error) for it in variants]
+        found = [(it.judgement.agent, it.address, it.kept.error) for it in variants]
         return [(agent, address, its) for agent, address, its in found if its is not None]
 
 

@@ -27,7 +27,7 @@ PREPAID_USD = 10.0
 STREAK_WORTH_SAYING = 3
 
 
-def facts(history: History) -> list[str]:
+def narrated(history: History) -> list[str]:
     """Sentences about a run, the most important ones first."""
     said = _Narrative(history)
     folds = (

@@ -24,7 +24,7 @@ from wedgehog.reports.page.answers.related_runs import RelatedRuns
 from wedgehog.reports.page.run.call_table import call_table
 from wedgehog.reports.page.run.changed_files import changed_files
 from wedgehog.reports.page.run.event_list import ListedEvents, event_list, listed
-from wedgehog.reports.page.run.narrative import facts
+from wedgehog.reports.page.run.narrative import narrated
 from wedgehog.reports.page.run.pictures import picture
 from wedgehog.reports.page.run.refused_request import refused_request
 from wedgehog.reports.page.run.run_files import files
@@ -68,8 +68,8 @@ def _titled(title: str, *content: object) -> Markup:
     return tag("div", tag("h4", title), *content)
 
 
-def _facts(items: Sequence[object]) -> Markup:
-    return tag("ul", [tag("li", item) for item in items], class_="facts")
+def _bullets(items: Sequence[object]) -> Markup:
+    return tag("ul", [tag("li", item) for item in items], class_="bullets")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class _PlayedRun:
         yield call_table(self.history, self.violating)
         yield refused_request(self.history, self.campaign.folder / BODIES)
         yield what_ran(self.history)
-        yield _titled("Files", _facts(files(self.run, self.run_dir)))
+        yield _titled("Files", _bullets(files(self.run, self.run_dir)))
         if self.run.judgement.replay:
             yield tag("h4", "Play this run again")
             yield tag("pre", self.run.judgement.replay)
@@ -161,8 +161,8 @@ class _PlayedRun:
         refused = history.of(HostRefused)
         said += [f"The agent asked for {event.host} and was refused: {event.why}." for event in refused]
         clocks = [judged.clocks] if judged.clocks else []
-        sentences = [*known, *clocks, *facts(history), *remarks, *said]
-        return _titled("What happened", _facts(sentences)) if sentences else None
+        sentences = [*known, *clocks, *narrated(history), *remarks, *said]
+        return _titled("What happened", _bullets(sentences)) if sentences else None
 
     # ---- tables
 
@@ -226,7 +226,7 @@ class _PlayedRun:
         for event in self.history.of(FaultFired):
             fired.setdefault(event.fault, []).append(event)
         items = [_fault(armed.get(n), fired.get(n, [])) for n in sorted({*armed, *fired})]
-        return _titled("Faults", _facts(items)) if items else None
+        return _titled("Faults", _bullets(items)) if items else None
 
     # ---- the timeline
 

@@ -18,11 +18,11 @@ def what_ran(history: History) -> Markup | None:
     starts = list(history.of(AgentStarted))
     if not starts:
         return None
-    shown = [tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in _facts(starts, history)]
+    shown = [tag("div", tag("dt", name), tag("dd", tag("code", value))) for name, value in _pairs(starts, history)]
     return tag("div", tag("h4", "What was executed"), tag("dl", shown, class_="stack"), _each(starts))
 
 
-def _facts(starts: Sequence[AgentStarted], history: History) -> Iterator[tuple[str, str]]:
+def _pairs(starts: Sequence[AgentStarted], history: History) -> Iterator[tuple[str, str]]:
     first = starts[0]
     clients = dict.fromkeys(one_line(it.arrived.user_agent, 120) for it in history.calls if it.arrived.user_agent)
     yield "command", shlex.join(first.argv)
@@ -54,7 +54,7 @@ def _each(starts: Sequence[AgentStarted]) -> Markup | None:
     more = len(starts) - STARTS_SHOWN
     items = [tag("li", _one(number, it, first)) for number, it in enumerate(starts[:STARTS_SHOWN], 1)]
     rest = tag("p", f"{many(more, 'more start')} in history.jsonl", class_="soft") if more > 0 else None
-    return tag("details", tag("summary", "Each start"), tag("ul", items, class_="facts"), rest, class_="more")
+    return tag("details", tag("summary", "Each start"), tag("ul", items, class_="bullets"), rest, class_="more")
 
 
 def _one(number: int, it: AgentStarted, first: AgentStarted) -> list[object]:

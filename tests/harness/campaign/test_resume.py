@@ -170,7 +170,7 @@ def test_an_agent_that_is_edited_while_it_is_tested_is_named(back_at_the_end: bo
     place = files(tmp_path / "files")
     agent = place / "agent.py"
     campaign = played_while(Edits(agent, back_at_the_end=back_at_the_end), place)
-    assert campaign.store.facts()["edited"] == [str(agent)]
+    assert campaign.store.description()["edited"] == [str(agent)]
     says = f"{agent} was edited while the campaign played: not all runs tested the same program"
     assert load(campaign.store.folder).edited == [says]
     into = tmp_path / "baseline.yaml"
@@ -180,7 +180,7 @@ def test_an_agent_that_is_edited_while_it_is_tested_is_named(back_at_the_end: bo
 
 def test_a_campaign_without_an_edit_names_no_program(tmp_path: Path):
     campaign = played_while(NoProgress(), files(tmp_path / "files"))
-    assert "edited" not in campaign.store.facts() and load(campaign.store.folder).edited == []
+    assert "edited" not in campaign.store.description() and load(campaign.store.folder).edited == []
 
 
 # ---- mistakes

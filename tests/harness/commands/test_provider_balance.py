@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wedgehog.fake_llm.admin.balance import BalanceConfig
+from wedgehog.fake_llm.balance import BalanceConfig
 from wedgehog.harness.commands.serve import Provider, prepaid
 
 REPLY = [{"text": "Hi there!"}, {"usage": {"input_tokens": 1000, "output_tokens": 100}}]

@@ -30,7 +30,7 @@ def test_each_file_holds_the_invariant_of_its_name():
 def test_each_invariant_stands_in_the_room_of_its_subject():
     """Beside the rooms is only what they share; one of a plugin has no room."""
     beside = {it.name for it in pkgutil.iter_modules(invariants.__path__) if not it.ispkg}
-    assert beside == {"overload", "registry", "scope"}
+    assert beside == {"overload", "registry", "scope", "tool_results"}
     assert {f"{invariants.__name__}.{it.room}" for it in known().values()} == set(ROOMS)
     assert find("paid_call_bound").room == "requests"
 

@@ -23,7 +23,7 @@ from wedgehog.harness.search.cells import (
     OF_COMPACTION,
     SECOND_MESSAGE,
     STEPS,
-    Cell,
+    SearchCell,
     cells,
     drawn_fault,
     drawn_line,
@@ -110,7 +110,7 @@ FIRST_CALLS = [
 ]
 
 
-Drawn = list[tuple[list[Cell], dict[str, Any]]]
+Drawn = list[tuple[list[SearchCell], dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
@@ -149,7 +149,7 @@ def test_people_processes_and_times_are_drawn_with_their_variants(drawn: Drawn):
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_each_kind_of_script_is_drawn(script: ScriptKind):
     """In a conversation without a fault; a slow tool leaves some of the turn's time."""
-    cell = Cell(NO_FAULT, "llm", "call", "first call", 1, script)
+    cell = SearchCell(NO_FAULT, "llm", "call", "first call", 1, script)
     document = Drawer(SeededChoices(script), WHOLE).scenario([cell], "drawn-1")
     usual = script in ("plain", "several tools", "failing tool", "long answer")
     assert list(kinds_in(document["turns"])) == ([] if usual else [script])
@@ -162,7 +162,7 @@ def test_a_tool_that_counts_is_not_told_to_count_far():
     """The work would take most of the turn, and no fault is needed for that."""
     count = {"type": "object", "properties": {"count": {"type": "integer", "minimum": 1, "maximum": 700}}}
     own = Capabilities(False, {"work": {**count, "required": ["count"]}}, False, 1, ("llm",))
-    cell = Cell(NO_FAULT, "llm", "call", "first call", 1, "several tools")
+    cell = SearchCell(NO_FAULT, "llm", "call", "first call", 1, "several tools")
     documents = [Drawer(SeededChoices(f"{seed}"), own).scenario([cell], "drawn-1") for seed in range(200)]
     counts = {item["args"]["count"] for it in documents for item in items(it["turns"][0]) if "args" in item}
     assert counts == set(range(1, 10))
@@ -197,7 +197,9 @@ def test_a_left_out_turn_moves_the_moment_of_a_second_message():
     shell=st.booleans(),
     own=st.sets(st.sampled_from(("write", "look_up"))),
 )
-def test_only_tools_of_the_agent_are_called(data: st.DataObject, possible: list[Cell], shell: bool, own: set[str]):
+def test_only_tools_of_the_agent_are_called(
+    data: st.DataObject, possible: list[SearchCell], shell: bool, own: set[str]
+):
     """Without any tool there are no rounds of tools, and a fault after one never fires: such cells are left out.
 
     No name of an agent's own tool is taken for one of our tool host's.
@@ -211,7 +213,7 @@ def test_only_tools_of_the_agent_are_called(data: st.DataObject, possible: list[
 
 @settings(max_examples=20)
 @given(data=st.data(), chosen=st.lists(st.sampled_from(CELLS), min_size=1, max_size=3))
-def test_shrinking_ends(data: st.DataObject, chosen: list[Cell]):
+def test_shrinking_ends(data: st.DataObject, chosen: list[SearchCell]):
     """Also where every smaller scenario fails; then one turn, one reply and one fault are left."""
     document = Drawer(HypothesisChoices(data.draw), WHOLE).scenario(chosen, "drawn-1")
     for _ in range(200):
@@ -355,7 +357,7 @@ def test_one_call_in_a_reply_where_the_model_writes_calls_in_its_text(script: Sc
     assert Capabilities.common([WHOLE, can]).one_call and not Capabilities.common([WHOLE, WHOLE]).one_call
     if script not in can.scripts:
         return
-    cell = Cell("status", "llm", "call", "call of a subagent", 1, script)
+    cell = SearchCell("status", "llm", "call", "call of a subagent", 1, script)
     for seed in range(20):
         drawn = Scenario.model_validate(Drawer(SeededChoices(f"{seed}"), can).scenario([cell], "drawn"))
         assert drawn.calls_at_once == 1
@@ -382,7 +384,7 @@ def test_a_drawn_fault_lasts_longer_than_0_s():
 def test_files_are_edited_only_by_agents_that_can_and_are_left_out_where_no_call_names_them():
     """Of an agent without such tools nothing is asked; a command beside an edit would hide what became of the file."""
     assert "file edit" not in WHOLE.scripts and "file edit" in replace(WHOLE, files=True).scripts
-    cell = Cell(NO_FAULT, "llm", "call", "first call", 1, "file edit")
+    cell = SearchCell(NO_FAULT, "llm", "call", "first call", 1, "file edit")
     document = Drawer(SeededChoices("files"), replace(WHOLE, files=True)).scenario([cell], "drawn-1")
     called = {item["tool"] for item in items(document["turns"][0]) if "tool" in item}
     assert called <= {"read_file", "write_file", "edit_file"} and [*document["files"]] == ["hedgehog.txt"]

@@ -16,7 +16,7 @@ from wedgehog.harness.faults.base import registered
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.search.capabilities import Capabilities
-from wedgehog.harness.search.cells import Cell, cells, drawn_fault, kinds_of
+from wedgehog.harness.search.cells import SearchCell, cells, drawn_fault, kinds_of
 from wedgehog.harness.search.corpus import Finding, fault_names
 from wedgehog.harness.search.draw import SimplestChoices
 from wedgehog.harness.search.drawn_scenario import Drawn, items
@@ -32,7 +32,7 @@ Fails = Callable[[Drawn], tuple[str, ...]]
 
 
 @cache
-def some_cells() -> list[Cell]:
+def some_cells() -> list[SearchCell]:
     """Made by the first test that needs them: each worker of the suite collects this file, and one runs it."""
     return [cell for cell in cells(CAPABILITIES.links) if cell.fault in NAMES]
 
@@ -46,7 +46,7 @@ class Notes:
         self.batches = self.ordered = 0
         self.alone: dict[str, Any] = {}
 
-    def played(self, cells: Sequence[Cell], played: Played) -> None:
+    def played(self, cells: Sequence[SearchCell], played: Played) -> None:
         self.drawn.append(played.document)
 
     def batch(self, *, ordered: bool, alone: Mapping[str, Sequence[Alone]]) -> None:
@@ -63,7 +63,7 @@ def search(
     scenarios: int = 250,
     *,
     notes: Notes | None = None,
-    cells: Sequence[Cell] | None = None,
+    cells: Sequence[SearchCell] | None = None,
     **known: Any,
 ) -> Notes:
     notes = notes or Notes()

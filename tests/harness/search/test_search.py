@@ -20,7 +20,7 @@ from wedgehog.harness.scenario.document import BadFileError
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
 from wedgehog.harness.search.capabilities import Capabilities
-from wedgehog.harness.search.cells import Cell, cells
+from wedgehog.harness.search.cells import SearchCell, cells
 from wedgehog.harness.search.corpus import Corpus, Finding, fault_names
 from wedgehog.harness.search.coverage import Coverage
 from wedgehog.harness.search.drawn_scenario import items
@@ -39,7 +39,7 @@ NAMES = {"no fault", "status", "cut", "stall", "empty_reply", "latency", "refusa
 
 
 @cache
-def every_cell() -> list[Cell]:
+def every_cell() -> list[SearchCell]:
     return cells(CAPABILITIES.links)
 
 

@@ -7,8 +7,9 @@ import pytest
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.commands.timers.chain import Measured, findings, lines
+from wedgehog.harness.commands.timers.probe import PROBES, TOTAL, Probe
 from wedgehog.harness.commands.timers.take import knobs
-from wedgehog.harness.commands.timers.taken import PROBES, TOTAL, Probe, Taken, TimedAttempt, Turned
+from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt, Turned
 
 BY_NAME = {probe.name: probe for probe in PROBES}
 

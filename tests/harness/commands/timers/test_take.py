@@ -9,7 +9,8 @@ import pytest
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Timeout
 from wedgehog.harness.commands.timers import take
-from wedgehog.harness.commands.timers.taken import PROBES, Probe, Taken, TimedAttempt, Turned
+from wedgehog.harness.commands.timers.probe import PROBES, Probe
+from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt, Turned
 
 KNOB = Timeout(name="idle", s=4)
 HEADERS, BODY, PINGS = (next(it for it in PROBES if it.name == name) for name in ("headers", "body", "pings"))

@@ -1,6 +1,7 @@
 """What a run's record tells of an agent's timers."""
 
-from wedgehog.harness.commands.timers.taken import PROBES, TOTAL, Taken, TimedAttempt, taken
+from wedgehog.harness.commands.timers.probe import PROBES, TOTAL
+from wedgehog.harness.commands.timers.taken import Taken, TimedAttempt, taken
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import HungUp, ReplyEnded, RequestArrived, RequestRefused
 from wedgehog.harness.record.events.fault import FaultFired
