@@ -201,6 +201,17 @@ def _subagent_hears_nothing(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _subagent_ends_in_canned_words(play: RunDraw) -> None:
+    """A subagent is ended at its limit, and the parent reads that the task is completed."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="task")
+    for step in range(1, 7):
+        play.tell.reply(play.tell.ask(step, side="subagent 1", background="subagent"), tools=[True])
+    told = result(token, chars=51, printed=False, signs=("success",))
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _subagent_end_told(play: RunDraw) -> None:
     """A subagent fails after its parent's turn, and the next message does not bring word of that."""
     play.tell.refuse(begins_in_the_background(play), 403)
@@ -405,6 +416,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
         _output_lost_at_a_stop,
         _subagent_fails_silently,
         _subagent_hears_nothing,
+        _subagent_ends_in_canned_words,
     ),
     "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
