@@ -221,6 +221,15 @@ def _subagent_end_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _subagent_words_told(play: RunDraw) -> None:
+    """The next message brings word that a subagent has ended, and not what it said."""
+    play.tell.reply(begins_in_the_background(play), "The file is empty. wqbcdn3e")
+    play.tell.wait(5)
+    play.tell.message()
+    play.tell.reply(play.tell.ask(1, notices=["a1"], lead=False), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _loop_noticed(play: RunDraw) -> None:
     """The model makes one call again and again, with one result."""
     play.tell.message()
@@ -421,6 +430,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
     "subagent_end_told": (_subagent_end_told,),
+    "subagent_words_told": (_subagent_words_told,),
     "loop_noticed": (_loop_noticed,),
     "missing_tools_told": (_missing_tools_told,),
     "no_invented_answer": (_no_invented_answer,),
