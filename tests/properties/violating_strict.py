@@ -262,6 +262,15 @@ def _no_invented_answer(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _no_false_error(play: RunDraw) -> None:
+    """A turn is stopped, and its user reads a mistake of the program."""
+    play.tell.message()
+    call = play.ask(1)
+    play.tell.abort()
+    play.tell.reply(call, CUT_TEXT, how="hung up")
+    play.tell.end("", ended="aborted", exit_code=130, stderr="TypeError: undefined is not a function")
+
+
 def _usage_told(play: RunDraw) -> None:
     """The agent tells its user of a tenth of the input tokens."""
     play.tell.message()
@@ -435,6 +444,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "missing_tools_told": (_missing_tools_told,),
     "no_invented_answer": (_no_invented_answer,),
     "usage_told": (_usage_told,),
+    "no_false_error": (_no_false_error,),
     "page_kept": (_page_kept,),
     "words_kept": (_words_before_a_call, _an_answer),
 }
