@@ -92,6 +92,13 @@ def test_a_tool_that_waits_for_a_subagent_can_bring_its_words(tell: HistoryBuild
     assert next_message(tell, "subagent_words_told", notices=["a1"], lead=False, tools=tools).status == "pass"
 
 
+def test_words_that_could_be_anyones_are_not_judged(tell: HistoryBuilder):
+    """Nothing shows whether they came."""
+    tell.end()
+    tell.reply(tell.ask(1, side="subagent 1", turn=1), "It is empty.")
+    assert next_message(tell, "subagent_words_told", notices=["a1"], lead=False).status == "nothing"
+
+
 def test_an_end_that_nothing_tells_of_is_left_to_another_check(tell: HistoryBuilder):
     ends(tell)
     assert next_message(tell, "subagent_words_told").status == "nothing"
