@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.campaign_folder import StoredCampaign, Unfinished
+from wedgehog.reports.reasons import causes_first
 from wedgehog.reports.result_category import agent_name, reads, result_category
 from wedgehog.reports.words import clean
 
@@ -73,7 +74,7 @@ def _properties(run: StoredRun, campaign: StoredCampaign) -> Iterable[tuple[str,
 
 
 def _details(run: StoredRun) -> Iterable[str]:
-    for verdict in run.judgement.verdicts:
+    for verdict in causes_first(run.judgement):
         if verdict.status not in ("pass", "nothing"):
             yield f"{verdict.name}: {verdict.status}: {verdict.says}"
     if run.judgement.replay:

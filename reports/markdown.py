@@ -7,6 +7,7 @@ from pathlib import Path
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import notes, numbers, of_the_campaign, total_words
 from wedgehog.reports.groups import grouped
+from wedgehog.reports.reasons import run_reasons
 from wedgehog.reports.repeats import folded
 from wedgehog.reports.result_category import ATTENTION, SIGNS, WORST_FIRST, alike, result_category, tally
 from wedgehog.reports.rows import RunRow
@@ -28,6 +29,8 @@ LINES = 60
 """The page has at most so many lines; the table of results gets what the other parts leave."""
 NOTES, SHARES, SIDES, REASONS, UNFINISHED = 2, 4, 6, 5, 2
 """The most lines of each other part."""
+VIOLATIONS = 2
+"""The most of one run; one line too many is shown."""
 
 
 _BREAK = "\u200b"
@@ -118,5 +121,10 @@ def _unexpected(campaign: StoredCampaign) -> Iterator[str]:
     bad.sort(key=lambda judged: WORST_FIRST.index(result_category(judged)))
     for repeats in grouped(bad, alike).values():
         judged, more = repeats[0], f" ({len(repeats)} repeats)" if len(repeats) > 1 else ""
-        replay = f"\n  {code(judged.replay)}" if judged.replay else ""
-        yield f"- **{escaped(judged.scenario)}, {escaped(judged.agent)}**{more}: {escaped(judged.says)}{replay}"
+        name = f"- **{escaped(judged.scenario)}, {escaped(judged.agent)}**{more}"
+        replay = [code(judged.replay)] if judged.replay else []
+        reasons = [escaped(str(it)) for it in run_reasons(judged)]
+        if len(reasons) < 2:
+            yield "\n  ".join([f"{name}: {''.join(reasons)}", *replay])
+        else:
+            yield "\n  - ".join([name, *filter(None, _first(reasons, VIOLATIONS, "violations")), *replay])

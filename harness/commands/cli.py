@@ -11,11 +11,13 @@ import typer
 
 from wedgehog.harness.commands.cli_agents import agents
 from wedgehog.harness.commands.cli_check import check
+from wedgehog.harness.commands.cli_explain import explain
 from wedgehog.harness.commands.cli_export import export
 from wedgehog.harness.commands.cli_fuzz import fuzz
 from wedgehog.harness.commands.cli_gate import baseline, compare
 from wedgehog.harness.commands.cli_run import replay, run
 from wedgehog.harness.commands.console import PluginOption, Stdout, answered, err, report, user_mistakes
+from wedgehog.harness.commands.known_commands import KnownCommands
 from wedgehog.harness.commands.project_defaults import project_defaults
 from wedgehog.harness.commands.stop_signals import run_until_stopped
 from wedgehog.harness.network.ports import HOST
@@ -23,6 +25,7 @@ from wedgehog.harness.sim.garbage import search_rarely
 
 app = typer.Typer(
     name="wedgehog",
+    cls=KnownCommands,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -60,6 +63,7 @@ app.command()(replay)
 app.command()(baseline)
 app.command()(compare)
 app.command()(export)
+app.command()(explain)
 app.add_typer(agents, name="agents")
 
 
@@ -84,9 +88,9 @@ def scenarios(
     console = Stdout()
     for file in found:
         console.print(f"{file.family}/{file.scenario.name}{' (core)' if file.core else ''}", style="bold", markup=False)
-        console.print(f"    {file.scenario.why}", markup=False)
+        console.indented(file.scenario.why)
         if file.scenario.seen:
-            console.print(f"    seen: {file.scenario.seen}", style="dim", markup=False)
+            console.indented(f"seen: {file.scenario.seen}", "dim")
 
 
 @app.command()
@@ -97,11 +101,11 @@ def serve(
     lenient: Annotated[bool, typer.Option(help="Answer requests with a broken history, and record it.")] = False,
     admin_port: Annotated[int, typer.Option(min=0, max=65535, help="Of the admin API; 0 chooses a free port.")] = 0,
     balance_usd: Annotated[float | None, typer.Option(min=0, help="The balance of each session, in dollars.")] = None,
+    balance_tokens: Annotated[int | None, typer.Option(min=0, help="The balance of each session, in tokens.")] = None,
     log: Annotated[
         bool | None,
         typer.Option("--log/--no-log", show_default=False, help="A line for each request (default: on a terminal)."),
     ] = None,
-    balance_tokens: Annotated[int | None, typer.Option(min=0, help="The balance of each session, in tokens.")] = None,
 ) -> None:
     """Run the fake LLM provider alone."""
     from wedgehog.harness.commands.serve import fast_loop, prepaid

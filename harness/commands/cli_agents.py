@@ -19,16 +19,17 @@ Named = Annotated[str, typer.Argument(metavar="NAME[@VERSION]", help="A known ru
 def listed(context: typer.Context) -> None:
     """List the known runtimes and the stock specimens, unless a subcommand is given."""
     if context.invoked_subcommand is None:
-        from wedgehog.harness.campaign.selection import stock_folder
-
-        with user_mistakes():
-            _runtimes(Stdout())
-        _specs(sorted(stock_folder().glob("incidents/*/agents/*.yaml")))
+        _known()
 
 
 @agents.command("list")
-def list_(folder: Annotated[Path, typer.Argument(help="A folder of agent specs.")]) -> None:
-    """List the specs of a folder with their variants and fixes."""
+def list_(folder: Annotated[Path | None, typer.Argument(help="A folder of agent specs.")] = None) -> None:
+    """List the specs of a folder, or all known agents.
+
+    Specs are listed with their variants and fixes.
+    """
+    if folder is None:
+        return _known()
     with user_mistakes():
         found = sorted(folder.glob("*.yaml"))
         if not found:
@@ -41,7 +42,10 @@ def install(
     names: Annotated[list[str], typer.Argument(metavar="NAME[@VERSION]...", help="Known runtimes.")],
     again: Annotated[bool, typer.Option(help="Install again where it is installed already.")] = False,
 ) -> None:
-    """Install known runtimes, each version in its own cache folder; they run offline afterwards."""
+    """Install known runtimes.
+
+    Each version has its own cache folder. They run offline afterwards.
+    """
     from wedgehog.harness.agents.known_runtimes import InstallError, named
     from wedgehog.harness.agents.known_runtimes import install as put
 
@@ -73,7 +77,10 @@ def check(
     network: NetworkOption = "embedded",
     keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
-    """Play a text turn, a tool turn, a resume and a refused key; exit code 1 if a required feature is missing."""
+    """Check what an agent can do.
+
+    Plays a text turn, a tool turn, a resume and a refused key. Exit code 1 if a required feature is missing.
+    """
     import asyncio
 
     from wedgehog.harness.campaign.selection import named_agent
@@ -93,7 +100,10 @@ def timers(
     network: NetworkOption = "embedded",
     keep: Annotated[Path | None, typer.Option(help="Keep the run folders here.")] = None,
 ) -> None:
-    """Stall an agent in eleven ways; print its timers, how they are nested, and which have no effect."""
+    """Measure the timers of an agent.
+
+    Stalls it in eleven ways. Prints its timers, how they are nested, and which have no effect.
+    """
     import asyncio
 
     from wedgehog.harness.campaign.options import usual_jobs
@@ -111,6 +121,15 @@ def timers(
         console.print(line, markup=False, soft_wrap=True)
     for finding in findings(measured):
         console.print(f"! {finding}", markup=False, soft_wrap=True)
+
+
+def _known() -> None:
+    """List the known runtimes and the stock specimens."""
+    from wedgehog.harness.campaign.selection import stock_folder
+
+    with user_mistakes():
+        _runtimes(Stdout())
+    _specs(sorted(stock_folder().glob("incidents/*/agents/*.yaml")))
 
 
 def _runtimes(console: Stdout) -> None:

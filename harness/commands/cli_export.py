@@ -37,9 +37,9 @@ def export(
         typer.Option(metavar="URL", help="Send the spans to a collector by OTLP over HTTP: http://127.0.0.1:4318."),
     ] = None,
 ) -> None:
-    """Export finished runs as a trace, for Perfetto or for OpenTelemetry.
+    """Export runs for Perfetto or OpenTelemetry.
 
-    It holds what the timeline of report.html shows, and no body of a request or reply.
+    The trace holds what the timeline of report.html shows, and no body of a request or reply.
     """
     from wedgehog.reports.data.export import chosen, send, write_export
 

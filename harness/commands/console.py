@@ -85,6 +85,16 @@ class Stdout(Console):
 
         super().print(*(speakable(it, self.encoding) if isinstance(it, str) else it for it in words), **how)
 
+    def indented(self, words: str, style: str = "", by: int = 4) -> None:
+        """Print words of any origin as a paragraph, each of its lines indented."""
+        from rich.text import Text
+
+        from wedgehog.reports.words import speakable
+
+        for line in Text(speakable(words, self.encoding), style).wrap(self, max(1, self.width - by)):
+            line.rstrip()
+            super().print(Text(" " * by) + line, soft_wrap=True)
+
     def data(self, text: str) -> None:
         """Print text unchanged, for programs."""
         self.out(text, highlight=False)

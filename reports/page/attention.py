@@ -8,6 +8,7 @@ from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.groups import grouped
 from wedgehog.reports.markup import Markup, tag
 from wedgehog.reports.page.matrix import NumberedRun, RunAddress
+from wedgehog.reports.reasons import causes_first, run_reasons
 from wedgehog.reports.result_category import ATTENTION, alike, attention_heading, result_category, run_badge
 from wedgehog.reports.words import many, one_line
 
@@ -59,7 +60,8 @@ def _kinds(runs: Sequence[NumberedRun], address: RunAddress) -> Iterator[Markup]
         agents = _some(Counter(run.judgement.agent for _, run in group))
         link, name = address(group[0][0]), f"{judged.scenario}, {judged.agent}"
         place = tag("a", name, href=f"#{link}") if link else name
-        says = judged.says or (f"{judged.expected} expected" if judged.expected else "")
+        reasons = map(str, run_reasons(judged))
+        says = next(reasons, "") or (f"{judged.expected} expected" if judged.expected else "")
         said = f": {one_line(says.removeprefix(f'{what}: '), WORDS)}" if says else ""
         yield tag("li", tag("strong", what), f" in {many(len(group), 'run')} of {agents}. ", place, said)
 
@@ -68,7 +70,8 @@ def _unexpected(judged: Judgement) -> list[str]:
     """The violated invariants that are not expected, then what was not decided, or what is expected and missing."""
     _, _, fails = judged.expected.partition("fail: ")
     wanted = [name for name in fails.split(";") if name]
-    found = [name for name in judged.violated if name not in wanted]
+    found = [name for name in dict.fromkeys(it.name for it in causes_first(judged)) if name in judged.violated]
+    found = [name for name in found or judged.violated if name not in wanted]
     if judged.verdict == "fail" and found:
         return found
     names = [verdict.name for verdict in judged.verdicts if verdict.name and verdict.status == judged.verdict]
@@ -112,6 +115,15 @@ def attention_list(campaign: StoredCampaign, runs: Sequence[NumberedRun], addres
     return tag("section", title, tag("ul", items, class_="plain attention"))
 
 
+def _why(judged: Judgement) -> Markup:
+    """A line for each violation."""
+    reasons = run_reasons(judged)
+    if not reasons:
+        return tag("p", ", ".join(judged.violated))
+    items = [tag("li", tag("strong", f"{it.name}: ") if it.name else None, it.says) for it in reasons]
+    return tag("ul", items, class_="plain reasons")
+
+
 def _look(card: Sequence[NumberedRun], played: Mapping[tuple[str, str], int], address: RunAddress) -> Markup:
     """One card for repeats that ended alike, by the first of them."""
     number, run = card[0]
@@ -123,7 +135,7 @@ def _look(card: Sequence[NumberedRun], played: Mapping[tuple[str, str], int], ad
         " ",
         tag("strong", f"{judged.scenario}, {judged.agent}"),
         f" ({len(card)} of {of} repeats)" if of > 1 else None,
-        tag("p", judged.says or ", ".join(judged.violated)),
+        _why(judged),
         tag("p", f"Expected: {judged.expected}", class_="soft") if judged.expected else None,
         tag("pre", judged.replay) if judged.replay else None,
         class_=result_category(judged),

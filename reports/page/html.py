@@ -215,8 +215,10 @@ def _single_fix(run: StoredRun) -> bool:
 def _bars(family: str, rows: Sequence[RunRow]) -> tuple[Markup, Markup]:
     shown = rows[:BARS_SHOWN]
     of = "" if family == NO_FAMILY else f": {family}"
-    calls = [Bar(row.scenario, row.agent, row.paid_calls or 0.0, count_words(row, row.paid_calls)) for row in shown]
-    dollars = [Bar(row.scenario, row.agent, row.cost_usd or 0.0, cost_words(row)) for row in shown]
+    only = len({row.agent for row in rows}) == 1  # the names of its scenarios are enough
+    named = [(("", row.scenario) if only else (row.scenario, row.agent), row) for row in shown]
+    calls = [Bar(*name, row.paid_calls or 0.0, count_words(row, row.paid_calls)) for name, row in named]
+    dollars = [Bar(*name, row.cost_usd or 0.0, cost_words(row)) for name, row in named]
     return bars(f"Paid calls{of}", calls), bars(f"Simulated cost{of}", dollars)
 
 

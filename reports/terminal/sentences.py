@@ -9,6 +9,7 @@ from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import StoredRun
 from wedgehog.reports.cost import total_words
 from wedgehog.reports.groups import grouped
+from wedgehog.reports.reasons import causes_first, run_reasons
 from wedgehog.reports.repeats import flaky
 from wedgehog.reports.result_category import ATTENTION, SIGNS, agent_name, attention_heading, result_category, tally
 from wedgehog.reports.terminal.printer import STYLES, Printer
@@ -100,11 +101,13 @@ class Sentences(Printer):
     def _fixes_of(self, runs: Iterable[StoredRun]) -> None:
         """How to fix what these runs violate: each invariant once."""
         judged = [run.judgement for run in runs]
-        fixes = {it.name: it.fix for one in judged for it in one.verdicts if it.fix and it.name in one.violated}
+        fixes = {it.name: it.fix for one in judged for it in causes_first(one) if it.fix and it.name in one.violated}
         if fixes:
             self.heading("How to fix")
         for name, fix in fixes.items():
             self.say(Text.assemble(self.text(f"{name}: ", "bold"), self.text(fix)), indent=2)
+        if fixes:
+            self.say(f"More of each: wedgehog explain {next(iter(fixes))}", "dim", indent=2)
 
     def _alike(self, run: StoredRun) -> object:
         """The key of repeats with the same result, or of runs of an agent that could not be played for one reason."""
@@ -120,9 +123,15 @@ class Sentences(Printer):
         scenarios = list(dict.fromkeys(run.judgement.scenario for run in runs))
         where = scenarios[0] if len(scenarios) == 1 else f"{len(scenarios)} scenarios"
         names = ", ".join([where, *dict.fromkeys(agent_name(run.judgement) for run in runs)])
+        reasons = run_reasons(judged)
         says = judged.says or ", ".join(judged.violated) or judged.verdict
         known = f" (known: {judged.known})" if result_category(judged) == "known" else ""
-        self.say(Text.assemble(self.text(f"{sign} {names}: ", style), self.text(f"{says}{known}")), indent=2)
+        if len(reasons) < 2:
+            self.say(Text.assemble(self.text(f"{sign} {names}: ", style), self.text(f"{says}{known}")), indent=2)
+        else:
+            self.say(Text.assemble(self.text(f"{sign} {names}", style), self.text(known)), indent=2)
+            for it in reasons:
+                self.say(Text.assemble(self.text(f"{it.name}: ", "bold"), self.text(it.says)), indent=4)
         if self.verbose:
             self._each_invariant(runs[0])
 

@@ -47,9 +47,9 @@ class Tables(Printer):
 
     def _family(self, title: str, rows: Sequence[RunRow]) -> None:
         self.console.print()
-        if title:
-            self.console.print(self.text(title, "bold underline"))
         records = folded(rows)
+        if title := ", ".join(filter(None, (title, self._only_agent(records)))):
+            self.console.print(self.text(title, "bold underline"))
         grid = self._table(records)
         boundless = self.console.options.update(width=BOUNDLESS_COLUMNS)
         if Measurement.get(self.console, boundless, grid).minimum <= self.console.width:
@@ -62,32 +62,44 @@ class Tables(Printer):
         self._databases(rows)
         self._fixes(rows)
 
+    def _only_agent(self, records: Sequence[RunRow]) -> str:
+        """The agent, if all runs are its: it stands above them. A line for each scenario is then enough."""
+        agents = {row.agent for row in self.rows}
+        alone = len(agents) == 1 and len({row.scenario for row in records}) == len(records)
+        return _agent(records[0]) if alone and len({*map(_agent, records)}) == 1 else ""
+
     def _table(self, records: Sequence[RunRow]) -> Table:
         """The runs as a table. Only the violated invariants, below the verdict, may wrap."""
         lines: list[list[Text]] = []
-        room = {name: len(name) for name in HEADS}
+        only = self._only_agent(records)
+        heads = (WORDS[0].partition(",")[0] if only else WORDS[0], *HEADS[1:])
+        room = {name: len(name) for name in heads}
         for scenario, rows in groupby(records, lambda row: row.scenario):
-            lines.append([self.text(scenario, "bold")])
+            lines += [] if only else [[self.text(scenario, "bold")]]
             for row in rows:
-                lines.append([self.text(f"  {_agent(row)}"), self.verdict(row), *map(self.text, numbers(row))])
+                named = self.text(scenario, "bold") if only else self.text(f"  {_agent(row)}")
+                lines.append([named, self.verdict(row), *map(self.text, numbers(row))])
         for line in lines:
-            room |= {name: max(room[name], word.cell_len) for name, word in zip(HEADS, line, strict=False)}
+            room |= {name: max(room[name], word.cell_len) for name, word in zip(heads, line, strict=False)}
         for line, row in zip((line for line in lines if len(line) > 1), records, strict=True):
             if row.violated:
                 line[1] = Text.assemble(line[1], "\n", self.text(row.violated.replace(";", ", "), "dim"))
         grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-        for name in HEADS:
-            justify: Literal["left", "right"] = "left" if name in WORDS else "right"
+        for number, name in enumerate(heads):
+            justify: Literal["left", "right"] = "left" if number < len(WORDS) else "right"
             grid.add_column(name, min_width=room[name], no_wrap=name != "verdict", justify=justify)
         for line in lines:
             grid.add_row(*line)
         return grid
 
     def _stacked(self, records: Sequence[RunRow]) -> None:
+        only = self._only_agent(records)
         for scenario, rows in groupby(records, lambda row: row.scenario):
-            self.say(scenario, "bold")
+            if not only:
+                self.say(scenario, "bold")
             for row in rows:
-                self.say(Text.assemble(self.verdict(row), "  ", self.text(_agent(row), "bold")), indent=2)
+                named = self.text(scenario if only else _agent(row), "bold")
+                self.say(Text.assemble(self.verdict(row), "  ", named), indent=2)
                 if row.violated:
                     self.say(row.violated.replace(";", ", "), indent=4)
                 if row.paid_calls is not None:

@@ -67,3 +67,9 @@ def test_a_fault_on_an_unknown_request_says_the_next_request(fired: dict[str, An
     """The history does not say which request it was."""
     told = {"fault": 0, "name": "cut", "link": "llm", "turn": 1, "step": None, "attempt": None, "call": None}
     assert fault_words(FaultFired(**(told | {"proof": "counted"} | fired))) == said
+
+
+def test_bars_of_one_agent_have_the_names_of_its_scenarios_only():
+    """Its name above each of them would say nothing."""
+    drawn = str(bars("Paid calls", [Bar("", "stall-always", 3, "3"), Bar("", "key-refused", 0, "0")]))
+    assert "stall-always" in drawn and "bar-group" not in drawn

@@ -250,7 +250,8 @@ def _refusal(call: Call) -> str:
     if refused is None:
         return ""
     pairing = " because tool calls and results did not pair" if refused.pairing else ""
-    return f"{refused.status}{pairing}" + ("" if refused.scripted else f": {one_line(refused.message, 120)}")
+    said = "" if refused.scripted else f": {one_line(refused.message, 120).rstrip('.')}"
+    return f"{refused.status}{pairing}{said}"
 
 
 def _of_recovery(number: int, total: int) -> str:

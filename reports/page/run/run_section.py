@@ -32,6 +32,7 @@ from wedgehog.reports.page.run.timeline_svg import event_id, timeline_figure
 from wedgehog.reports.page.run.turn_table import turn_table
 from wedgehog.reports.page.run.unjudged_turns import with_reason
 from wedgehog.reports.page.run.what_ran import what_ran
+from wedgehog.reports.reasons import causes_first, run_reasons
 from wedgehog.reports.result_category import agent_name, run_badge, status_badge
 from wedgehog.reports.rows import row
 from wedgehog.reports.words import brief, many, money, seconds
@@ -53,9 +54,10 @@ def run_section(
 ) -> Markup:
     """The folded section of one run."""
     judged = run.judgement
-    says, why = judged.skipped or judged.says, campaign.whys.get(judged.scenario)
+    why = campaign.whys.get(judged.scenario)
     name = tag("h3", f"{judged.scenario}, {agent_name(judged)}")
-    head = tag("summary", run_badge(run), name, tag("span", says, class_="why") if says else None)
+    reasons = [judged.skipped] if judged.skipped else map(str, run_reasons(judged))
+    head = tag("summary", run_badge(run), name, [tag("span", it, class_="why") for it in reasons])
     skipped = tag("p", "This run does not count.", class_="soft")
     inside = (
         tag("p", tag("em", why), class_="soft") if why else None,
@@ -169,7 +171,7 @@ class _PlayedRun:
     def _invariants(self) -> Markup | None:
         if not self.run.judgement.verdicts:
             return None
-        verdicts = sorted(self.run.judgement.verdicts, key=lambda one: WORST_FIRST.index(one.status))
+        verdicts = sorted(causes_first(self.run.judgement), key=lambda one: WORST_FIRST.index(one.status))
         lines = [row for one in verdicts if one.status in VIOLATING for row in self._violations(one)]
         table = html_table(_INVARIANT, lines, class_="stacked") if lines else None
         held = [with_reason(one, self.history) for one in verdicts if one.status == "pass"]
