@@ -21,7 +21,7 @@ from wedgehog.harness.record.clock import first_of
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled, Frozen, Thawed
 from wedgehog.harness.sandbox.signals import deliver, gone, reap, stopped
-from wedgehog.harness.scenario.trigger import AtReply, AtTool, SessionWritten
+from wedgehog.harness.scenario.trigger import AfterStart, AtReply, AtTool, SessionWritten
 from wedgehog.harness.sim.virtual_time import a_moment
 
 DEAD_AT_ONCE_S = 0.1
@@ -47,7 +47,7 @@ class ProcessFaults:
     def __init__(self, run: LinkFaults, targets: Targets) -> None:
         self.run, self.targets = run, targets
         self.demands: asyncio.Queue[tuple[ToRunner, float | None]] = asyncio.Queue()
-        """What the runner must do with the turn now, with the scripted delay."""
+        """What the runner must do with the turn now, and after how long by its clock; None: at an event."""
         self.messages: asyncio.Queue[int] = asyncio.Queue()
         """Turns whose message the runner must give now, beside the one under way."""
         self.tools: dict[str, None] = {}
@@ -139,7 +139,8 @@ class AgentHands:
         """The runner stops the turn, or closes the client connection."""
         self.run.fired(self.state, "the harness did it")
         self.agent.leaves = True
-        await self.agent.demands.put((what, self.state.at.after_s))
+        at = self.state.at
+        await self.agent.demands.put((what, at.after_s if isinstance(at, AfterStart) else None))
 
     async def speak(self, turn: int) -> None:
         """The runner gives the message."""

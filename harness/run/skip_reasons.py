@@ -165,7 +165,7 @@ def _of_streams(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> R
     objects = _as_objects(spec, control)
     return {
         "the agent does not stream, and the fault counts events": "stream" in scenario.needs and not control.streams,
-        f"the tool call's arguments are broken JSON, and {objects} carries only objects": (
+        f"the tool call's arguments are no JSON object, and {objects} carries only objects": (
             scenario.breaks_arguments and bool(objects)
         ),
     }

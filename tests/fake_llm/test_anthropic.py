@@ -80,6 +80,14 @@ async def test_cut_arguments_arrive_as_far_as_the_wire_carries_them(open_llm: An
     assert "".join(parts) == '{"comm'
 
 
+async def test_a_call_without_a_character_of_arguments_has_an_empty_object(
+    open_llm: Any, ask: Any, anthropic: Any
+) -> None:
+    """As clients read a stream without a piece of them."""
+    whole = await ask(await open_llm(Reply((ToolCall("shell", {"command": "ls"}, raw_args=""),))), anthropic)
+    assert whole.json["content"][0]["input"] == {}
+
+
 async def test_made_up_ids_are_unique_and_the_same_in_every_run(open_llm: Any, ask: Any, anthropic: Any) -> None:
     """Two calls of one reply and two replies never share an id; another server generates the same ids."""
     reply = Reply((ToolCall("shell"), ToolCall("shell")))

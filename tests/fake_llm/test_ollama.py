@@ -93,6 +93,15 @@ async def test_arguments_that_are_no_object_are_text(open_llm: Any, ask: Any) ->
     assert (whole.json["done_reason"], lines(streamed)[-1]["done_reason"]) == ("length", "length")
 
 
+async def test_a_call_without_a_character_of_arguments_has_an_empty_object(open_llm: Any, ask: Any) -> None:
+    """A parser of calls has nothing to refuse there; a call that was cut before its arguments stays text."""
+    whole = await ask(await open_llm(Reply((ToolCall("shell", {"command": "ls"}, raw_args=""),))), Ollama, stream=False)
+    cut = Reply((ToolCall("shell", {"command": "ls"}, raw_args=""),), stop="max_tokens")
+    (call,) = whole.json["message"]["tool_calls"]
+    assert (call["function"]["name"], call["function"]["arguments"]) == ("shell", {})
+    assert "tool_calls" not in (await ask(await open_llm(cut), Ollama, stream=False)).json["message"]
+
+
 async def test_scripted_usage_wins(open_llm: Any, ask: Any) -> None:
     """Numbers of the script are reported as they are, zero included."""
     last = lines(await ask(await open_llm(Reply((Text("Hello"),), Usage(8000, 0))), Ollama))[-1]

@@ -311,6 +311,17 @@ def _output_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _called_stopped(play: RunDraw) -> None:
+    """The command worked, and its result says that it was stopped."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.done(token, exit_code=0)
+    told = result(token, signs=("failed", "stopped", "was_stopped"), prints_first=True)
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _failed_turn_forgotten(play: RunDraw) -> None:
     """A tool ran, the turn failed, and the next one does not know of it."""
     play.tell.message()
@@ -416,7 +427,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "calls_kept": (_a_lost_call,),
     "cut_told": (_cut_told,),
     "next_command_runs": (_next_command_runs,),
-    "output_told": (_output_told,),
+    "output_told": (_output_told, _called_stopped),
     "history_kept": (_history_kept, _failed_turn_forgotten, _stopped_turn_forgotten),
     "output_once": (_output_once, _words_again),
     "stops_when_told": (_runs_on, _reads_on, _ends_late),

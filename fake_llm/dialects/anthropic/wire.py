@@ -164,9 +164,11 @@ def _frame(
 
 
 def _input(item: ToolCall) -> object:
-    """Return the arguments as JSON; text that is no JSON is sent verbatim, as a string."""
+    """Return the arguments as JSON; no text is an object, and text that is no JSON is sent verbatim, as a string."""
     if item.raw_args is None:
         return dict(item.args)
+    if not item.raw_args:
+        return {}
     try:
         return json.loads(item.raw_args)
     except ValueError:

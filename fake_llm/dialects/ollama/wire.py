@@ -77,7 +77,7 @@ class _OllamaWriter(ReplyWriter):
             return "content", item.text
         if isinstance(item, Thinking):
             return "thinking", item.text
-        args = args_of(item)
+        args = {} if item.raw_args == "" and self.completes(index) else args_of(item)
         if args is None or self.exchange.request.path != CHAT:
             return "content", _words_of(item)
         place = sum(1 for one in self.items[:index] if isinstance(one, ToolCall))

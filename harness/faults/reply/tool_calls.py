@@ -45,15 +45,16 @@ class GarbageArguments(ToolCallsFault):
     """Every tool call of the reply has arguments that are no JSON (`prose`, `fenced`, `unclosed`), or the wrong JSON.
 
     `unclosed` lacks the last character of the last text too: an agent that closes the JSON runs half a command.
-    `list`: an array around them. `wrong_types`: numbers where texts belong. `none`: not a character.
+    `list`: an array around them. `wrong_types`: numbers where texts belong. `none`: not a character, or an empty
+    object on wires that carry only objects.
     """
 
     kind: Literal["prose", "fenced", "unclosed", "list", "wrong_types", "none"] = "prose"
 
     @property
     def breaks_arguments(self) -> bool:
-        """Only `wrong_types` leaves a JSON object."""
-        return self.kind != "wrong_types"
+        """`wrong_types` leaves a JSON object, and wires that carry only objects have an empty one for `none`."""
+        return self.kind not in ("wrong_types", "none")
 
     def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
         """The same call with arguments that are sent verbatim."""

@@ -12,6 +12,9 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse
 
+AT_ONCE_S = 5.0
+"""Real seconds between the end of a command and its result. Later a time limit may have passed: what the command left
+running held its output open."""
 IN_ANOTHER_PLACE = frozenset(("elsewhere", "foreign"))
 """Signs of a result that may say where the output is."""
 
@@ -25,18 +28,23 @@ def output_told(history: History) -> Iterator[Verdict]:
     output. A file, a process or a session that it names is enough. `tools_alive` judges a shell whose output came in
     the control run, and `failure_told` a command that failed.
 
+    Nor does it say behind the output that the command was stopped or timed out, if it is sent within 5 s of the end.
+
     A later request does not say the opposite: where a result was sent with its output, and then says that the command
     was interrupted, the model runs it again. A result that was cleared or summed up may be short. Judged where
     faults struck the model alone: after a kill, a stop or on a full disk the result may not be stored.
 
     Fix: Store a result before the request that carries it is sent. Read the output of a command to its end after the
     command has ended, and send it as the result. If a terminal tells you of the end too early, wait for the output,
-    not for a fixed time.
+    not for a fixed time. End the clock of a time limit when its command has ended.
     """
     for use, following, carried in outputs_told(history):
         if carried and all(map(_has_nothing_of_it, carried)):
             says = f"{name_of_call(use)} ended well, and its result has nothing of what it printed"
             yield fail(f"{says} ({carried[0].chars} characters)", (use.done[0], following))
+        elif carried and _is_called_stopped(carried[0]) and following.at_s - use.done[0].at_s <= AT_ONCE_S:
+            says = f"{name_of_call(use)} ended with exit code 0, and its result says that it was stopped"
+            yield fail(says, (use.done[0], following))
         elif any(it.prints_first is not None for it in carried):
             yield passed(because=f"the result of {name_of_call(use)} has what it printed")
     of_the_model = all(fired.link == "llm" for fired in history.of(FaultFired))
@@ -57,6 +65,10 @@ def _says_that_it_was_stopped(result: ToolResult) -> bool:
     signs = set(result.signs or ())
     only = {"failed", "stopped"} <= signs and signs.isdisjoint(IN_ANOTHER_PLACE | {"part"})
     return only and not result.in_text and _has_nothing_of_it(result)
+
+
+def _is_called_stopped(result: ToolResult) -> bool:
+    return result.printed and not result.in_text and "was_stopped" in (result.signs or ())
 
 
 def _has_nothing_of_it(result: ToolResult) -> bool:

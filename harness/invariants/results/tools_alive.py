@@ -105,8 +105,8 @@ def _named(tool: str) -> str:
 
 
 def _is_output(result: ToolResult) -> bool:
-    """Whether it is the tool's own output, by its last line."""
-    return result.in_text or (result.printed and not result.prints and not result.is_error)
+    """Whether it has the tool's own output, by its last line; the model reads it under the mark of an error too."""
+    return result.in_text or (result.printed and not result.prints)
 
 
 # ---- in every turn

@@ -111,7 +111,7 @@ class GaveUp(Event):
 
     turn: int
     after_s: float | None = None
-    """How long the front end waits, in real seconds, unscaled; None if another trigger ended its wait."""
+    """How long the front end waits, in real seconds, unscaled; None if its wait ended at an event, or after it."""
 
 
 AGENT_ITSELF = ("tree", "leader")

@@ -78,6 +78,11 @@ _DONE = re.compile(
     r"|success|warn|lint|format|diagnos|however|\bbut\b|partial|some|already|reverted|undone"
 )
 """Beside such a word it may tell of a part that worked, or of what came after it."""
+_WAS_STOPPED = re.compile(
+    r"(?:\b(?:was|been|got) (?:stopped|killed|terminated|interrupted|cancell?ed|aborted)"
+    r"|(?<!not )(?<!never )(?<!have )\btimed out)\b(?!['\"]? ?[:=>])"
+)
+"""A claim that a command was ended early; neither a field of a frame (`"timed out": false`) nor a denial."""
 _FRAME_OF_SUCCESS = re.compile(
     r"""\b(?:process )?(?:exit(?:ed)?|return)(?: with)?[ _]?(?:code|status)?['"]?[>:= ]*0(?![0-9.])(?:</\w+>)?"""
     r"""|\b(?:(?:wall|elapsed|total)[ _]?)?(?:time|duration)(?:_\w+)?['"]? ?[:=] ?\d+(?:\.\d+)?"""
@@ -132,7 +137,14 @@ def _signs(text: str) -> tuple[str, ...]:
     found["success"] = _SUCCESS.search(said) is not None and _NO_SUCCESS.search(said) is None
     found["only_failed"] = _FAILED.search(said) is not None and _DONE.search(said) is None
     found["ended_well"] = _has_only_the_frame_of_success(said)
+    found["was_stopped"] = _says_behind_the_output_that_it_was_stopped(text)
     return tuple(name for name in _ORDER if found[name])
+
+
+def _says_behind_the_output_that_it_was_stopped(text: str) -> bool:
+    """Whether the agent's words do: the token is the last that a command prints."""
+    *_, behind = _TOKEN.split(text)
+    return behind != text and _WAS_STOPPED.search(behind.lower()) is not None
 
 
 def _has_only_the_frame_of_success(said: str) -> bool:
@@ -177,13 +189,14 @@ _ORDER = (
     "success",
     "only_failed",
     "ended_well",
+    "was_stopped",
 )
 """`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing.
 `bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with nothing below.
 `answered`: it says that the user has answered a question, and nothing that would take that back. `success`:
 it says that all went well, and no word of it says anything else. `only_failed`: it says that it failed, and no word of
 it that something was done. `ended_well`: its numbers and its words of a failure are those of an exit code of 0 and of a
-duration."""
+duration. `was_stopped`: behind the output it says that the command was ended early."""
 
 
 def prints_first(arguments: str) -> str:

@@ -19,6 +19,14 @@ async def test_an_abort_is_demanded_when_its_time_has_come(rig: Any, manual_cloc
     assert it.fired[0].proof == "the harness did it"
 
 
+async def test_a_front_end_that_leaves_some_time_after_an_event_waits_by_no_clock(rig: Any, manual_clock: Any):
+    """It would have left in the same tool call on any machine: the delay is not the time that it waits."""
+    it = rig({"link": "channel", "at": {"tool": 1, "when": "started", "after_s": 0.5}, "do": "give_up"})
+    it.injector.beacon("1.1.1", "started")
+    await manual_clock.advance(0.6)
+    assert it.injector.demands.get_nowait() == ("give_up", None)
+
+
 async def test_a_timer_that_its_turn_outran_never_fires(rig: Any, manual_clock: Any):
     """The turn was over before."""
     it = rig({"at": {"after_s": 8}, "do": "abort"})

@@ -661,6 +661,8 @@ SCRIPTED = {"turns": [{"user": "x", "model": [{"tool": "shell", "raw_args": "{"}
         (GARBAGE, "openai-chat", WHOLE, ""),
         (GARBAGE, "openai-responses", WHOLE, ""),
         ({"faults": [{"do": {"garbage_arguments": "wrong_types"}}]}, "ollama", SHOWN, ""),
+        ({"faults": [{"do": {"garbage_arguments": "none"}}]}, "ollama", SHOWN, ""),
+        ({"faults": [{"do": {"garbage_arguments": "none"}}]}, "anthropic", WHOLE, ""),
         ({"turns": [{"user": "x", "model": [{"tool": "shell", "raw_args": '{"a": 1}'}]}]}, "ollama", SHOWN, ""),
         ({"faults": [{"do": "max_tokens"}]}, "ollama", SHOWN, ""),
     ],
@@ -669,7 +671,7 @@ def test_broken_arguments_are_skipped_where_the_wire_carries_only_objects(
     words: dict[str, Any], wire: str, facts: ControlFacts, carrier: str
 ):
     """Its name stands in the reason, with what the control run showed of it."""
-    why = f"the tool call's arguments are broken JSON, and {carrier} carries only objects" if carrier else ""
+    why = f"the tool call's arguments are no JSON object, and {carrier} carries only objects" if carrier else ""
     assert why_skipped(scenario(**words), agent(wire=wire), facts) == why
 
 

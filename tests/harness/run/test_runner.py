@@ -406,7 +406,7 @@ async def test_an_agent_that_does_not_stream_anthropic_is_not_played_with_broken
     _, facts = await playing(None)
     assert (facts.passed, facts.streams) == (True, False)
     why = why_skipped(garbage, load_spec(tmp_path / "agent.yaml"), facts)
-    assert why == "the tool call's arguments are broken JSON, and anthropic without streaming carries only objects"
+    assert why == "the tool call's arguments are no JSON object, and anthropic without streaming carries only objects"
     command = 'call["input"]["command"]'
     careful = AGENT.replace(command, f'{command} if isinstance(call["input"], dict) else "false"')
     history, _ = await playing(garbage, code=careful)

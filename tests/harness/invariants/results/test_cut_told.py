@@ -64,6 +64,32 @@ def test_a_result_that_was_sent_is_not_called_interrupted_later(later: ToolResul
     assert check("output_told", tell.end().seal()).status == status
 
 
+@pytest.mark.parametrize(
+    ("signs", "code", "after_s", "status"),
+    [
+        (("failed", "stopped", "was_stopped"), 0, 0.5, "fail"),
+        (("failed", "stopped"), 0, 0.5, "pass"),
+        (("failed", "stopped", "was_stopped"), 137, 0.5, "nothing"),
+        (("failed", "stopped", "was_stopped"), 0, 12.0, "pass"),  # something that it started held its output open
+    ],
+)
+def test_a_command_that_ended_well_is_not_called_stopped(
+    signs: tuple[str, ...], code: int, after_s: float, status: str
+):
+    """Its output is there, and words that it was stopped at its time limit: the model runs it again."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.starts(CALL)
+    tell.done(CALL, code)
+    tell.wait(after_s)
+    tell.answer_step(2, [result(CALL, signs=signs, prints_first=True, is_error=True)])
+    verdict = check("output_told", tell.end().seal())
+    assert verdict.status == status
+    if status == "fail":
+        assert verdict.says == "tool call 1.1.1 (shell) ended with exit code 0, and its result says that it was stopped"
+
+
 def test_after_a_kill_a_result_may_be_gone():
     """It was not stored yet."""
     tell = HistoryBuilder()

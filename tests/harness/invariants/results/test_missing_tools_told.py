@@ -6,6 +6,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.testing import HistoryBuilder
 
 SHELL, BOTH = ("bash",), ("bash", "weather")
@@ -13,6 +14,7 @@ SHELL, BOTH = ("bash",), ("bash", "weather")
 
 def _status(
     *,
+    asked: str = "",
     says: str = "",
     link: str = "tool:mcp",
     offers: Sequence[str] = SHELL,
@@ -29,6 +31,8 @@ def _status(
     tell.end(f"Done {tell.nonce}", error=says)
     tell.message()
     tell.reply(tell.ask(1, tools=later, tool_notices=usual), f"Done {tell.nonce}")
+    if asked:
+        tell.add(ToolAsked(tool=asked, token="", server=7))
     return check("missing_tools_told", tell.end().seal()).status
 
 
@@ -64,3 +68,11 @@ def test_a_turn_with_all_its_tools_is_not_judged():
     assert _status(later=SHELL) == "nothing"
     assert _status(link="llm") == "nothing"
     assert _status(notices=None) == "nothing"
+
+
+def test_another_server_may_change_its_tools_meanwhile():
+    """What is known of our host's tools are those that were called: they were there in the turn with the fault."""
+    more = ("bash", "mcp__host__weather", "mcp__other__news")
+    assert _status(offers=more[:2], later=more, asked="weather") == "nothing"
+    assert _status(offers=SHELL, later=more, asked="weather") == "fail"
+    assert _status(offers=more[:2], later=more) == "fail"

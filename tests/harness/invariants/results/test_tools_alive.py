@@ -62,6 +62,11 @@ def test_an_answer_without_the_tools_is_no_recovery(rounds: tuple[Sequence[ToolR
     assert (verdict.status, verdict.says) == ("fail", says)
 
 
+def test_output_that_is_marked_as_an_error_has_reached_the_model_after_healing():
+    """The tool has run, and the model reads what it printed; in every other turn that is enough too."""
+    assert recovered([result("1.1.1", is_error=True)], [result("1.2.1")]).status == "pass"
+
+
 @pytest.mark.parametrize(("purpose", "status"), [("compact", "nothing"), ("title", "fail")])
 def test_a_summary_may_have_what_a_tool_printed_after_healing(purpose: str, status: str):
     """The conversation became too long just then; a title has nothing of it."""

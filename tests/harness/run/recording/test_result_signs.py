@@ -52,6 +52,26 @@ def test_the_words_of_a_result_are_told_apart(text: str, signs: set[str]):
 
 
 @pytest.mark.parametrize(
+    ("text", "ended"),
+    [
+        ("alive\nwqbcd1x1x1\n\n[the command was stopped after 15 s, its time limit]", True),
+        ("alive\nwqbcd1x1x1\nCommand timed out after 120 seconds.", True),
+        ("alive\nwqbcd1x1x1\n[killed: its time limit]", False),
+        ("alive\nwqbcd1x1x1\n", False),
+        ("the build was stopped\nwqbcd1x1x1\n", False),  # the output itself says so
+        ('{"stdout": "alive\\nwqbcd1x1x1", "timed out": false}', False),
+        ("alive\nwqbcd1x1x1\n<was interrupted>no</was interrupted>", False),
+        ("alive\nwqbcd1x1x1\nThe command has not timed out.", False),
+        ("alive\nwqbcd1x1x1\nWould have timed out after 120 s.", False),
+        ("the command was stopped", False),  # without its output: other checks judge it
+    ],
+)
+def test_a_text_may_say_behind_the_output_that_its_command_was_stopped(text: str, ended: bool):
+    """In words that claim it: a field of a frame and a denial do not."""
+    assert ("was_stopped" in signs_in(text)) is ended
+
+
+@pytest.mark.parametrize(
     ("text", "bare"),
     [
         ("Command executed successfully.", True),
