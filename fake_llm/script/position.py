@@ -15,12 +15,10 @@ from itertools import pairwise
 from wedgehog.fake_llm.conversation import Conversation, Message
 from wedgehog.fake_llm.script.call_tokens import CallTokens
 from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
-from wedgehog.fake_llm.script.openings import QuotedMessage, lasting, replies_in, system_mark
+from wedgehog.fake_llm.script.openings import QuotedMessage, lasting, system_mark
 from wedgehog.fake_llm.script.results_in_text import ResultsInText
 from wedgehog.fake_llm.script.side_conversations import SideConversation, SideConversations, Traces
-
-SIDE_TURNS = 1000
-"""Tool calls of the first side conversation have the numbers of a turn 1001, 1002, …, those of the second 2001, …"""
+from wedgehog.fake_llm.script.side_summaries import SIDE_TURNS, SideSummaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +69,7 @@ class Positions:
         self.tokens = CallTokens(self.salt)
         shape = self.shape or MainShape()
         self.sides = SideConversations(self.salt, shape.asides, shape.marked)
+        self.side_summaries = SideSummaries(self.salt)
 
     @property
     def under_way(self) -> int:
@@ -134,7 +133,17 @@ class Positions:
         repeated = self._turns_repeated(conversation) if doubled else ()
         return CallPosition(turn, step, attempt, "", seen, turns_doubled=doubled, turns_repeated=repeated)
 
+    def summed_up(self, call: int, purpose: str, conversation: Conversation) -> None:
+        """A background call gets its words, which may take the place of a side conversation's messages."""
+        if purpose in COMPACTING and not self._turns_seen(conversation):
+            side = self.side_summaries.of(conversation) or self.sides.told_in(conversation)
+            if side is not None:
+                self.side_summaries.got(call, side, self._tokens(conversation))
+
     def _side(self, conversation: Conversation, traces: Traces) -> SideConversation | None:
+        own = self.sides.marked and traces.asked is None and not (traces.results or traces.compacts)
+        if own and conversation.tools and (side := self.side_summaries.of(conversation)):
+            return side
         conversation = self.sides.with_task(conversation, traces)
         if name := self.named(conversation):
             return self.sides.named(name, conversation, traces.turn)
@@ -146,7 +155,7 @@ class Positions:
             turn = self.under_way_with(turn or side.turn) or turn or side.turn
         results = (result for message in conversation.messages for result in message.tool_results)
         self.sides.returned(self.tokens.full(token) for token in map(self.tokens.of, results) if token)
-        step = 1 + replies_in(conversation)
+        step = self.side_summaries.step(side, conversation, self._tokens(conversation))
         attempt = self.sides.attempt(side, step)
         return CallPosition(turn, step, attempt, side.name, self._turns_seen(conversation), side)
 
@@ -195,8 +204,7 @@ class Positions:
         """Where turns of several sessions are open, the last one whose results a request without a marker has."""
         if len({self._sessions[turn] for turn in self._open}) < 2:
             return 0
-        results = [result for message in conversation.messages for result in message.tool_results]
-        tokens = [*filter(None, map(self.tokens.of, results)), *self.tokens_in_text(conversation)]
+        tokens = self._tokens(conversation)
         return max((turn for turn in (int(token.split(".")[0]) for token in tokens) if self.is_open(turn)), default=0)
 
     def _turns_seen(self, conversation: Conversation) -> tuple[int, ...]:
@@ -222,10 +230,13 @@ class Positions:
 
     def _results(self, turn: int, conversation: Conversation) -> list[str]:
         """`turn.step.call` of the results of a turn that a request carries, also before a reminder of its message."""
-        results = [result for message in conversation.messages for result in message.tool_results]
-        tokens = [token for token in map(self.tokens.of, results) if token] + [*self.tokens_in_text(conversation)]
-        tokens += self.answered_in_text(conversation)
+        tokens = [*self._tokens(conversation), *self.answered_in_text(conversation)]
         return [token for token in tokens if token.startswith(f"{turn}.")]
+
+    def _tokens(self, conversation: Conversation) -> list[str]:
+        """`turn.step.call` of the results that a request carries, of any turn."""
+        results = [result for message in conversation.messages for result in message.tool_results]
+        return [*filter(None, map(self.tokens.of, results)), *self.tokens_in_text(conversation)]
 
     def _has_known(self, own: tuple[Message, ...]) -> bool:
         """Whether messages carry a result that is known, of any turn."""

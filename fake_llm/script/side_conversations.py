@@ -226,6 +226,13 @@ class SideConversations:
         waiting = (given for token, given in self._prompts.items() if token not in self._returned)
         return [text for of, texts in waiting if of == turn for text in texts]
 
+    def told_in(self, conversation: Conversation) -> SideConversation | None:
+        """The one side conversation whose task a request quotes."""
+        text = conversation.text.lower()
+        known = {*self._known.items(), *self._declared.items()}
+        told = {it for (_, root), it in known if any(mark in text for mark in self._marks_in(root.lower()))}
+        return told.pop() if len(told) == 1 else None
+
     def quoted(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls of side conversations whose replies stand in the messages or in results of tools."""
         if not self._count:

@@ -124,6 +124,7 @@ class TurnScript:
         if place.turn == 0:
             return structured(Reply((Text("A short note"),)), conversation, chosen=chosen)
         positions.sides.answered(call, place.background, structured=conversation.schema is not None)
+        positions.summed_up(call, place.background, conversation)
         words = f"A short note {note(positions.salt, call)}"
         return structured(Reply((Text(words),)), conversation, chosen=chosen)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from wedgehog.fake_llm.script.main_call import COMPACTING
+from wedgehog.fake_llm.script.side_conversations import SIDE
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.call import RequestArrived, RequestRefused, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
@@ -259,8 +260,17 @@ def _session(violation: Violation) -> str:
 
 
 def refused_as_too_long_before(history: History, later: Call) -> bool:
-    """Whether the provider refused a request for its length before this one: then an agent may drop what it likes."""
-    return any(refused_as_too_long(it) for it in history.of(RequestRefused) if it.id < later.arrived.id)
+    """Whether the provider refused a request for its length before this one: then an agent may drop what it likes.
+
+    A subagent has a window of its own.
+    """
+    refused = [call.refused for call in history.calls if call.refused is not None and not of_a_subagent(call)]
+    return any(refused_as_too_long(it) for it in refused if it.id < later.arrived.id)
+
+
+def of_a_subagent(call: Call) -> bool:
+    """Whether a call says what a subagent said, and not what the conversation says, as a planner may."""
+    return bool(call.arrived.side) and call.arrived.background != SIDE
 
 
 def short_time(took_s: float) -> str:

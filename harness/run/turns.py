@@ -1,7 +1,7 @@
 """The turns of a run: each message in its order, then a recovery message that must be answered."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from wedgehog.fake_llm.reply import Reply, ToolCall
@@ -145,13 +145,23 @@ def control_facts(history: History, replies: ScriptedReplies, wire: str) -> Cont
     subagents = find_subagent(tools)
     if beside:
         after = facts.background_after if facts.background else 0
-        facts = replace(facts, background=True, background_after=after, background_first=True, background_later=True)
+        later = facts.background_later or _asks_alike(shape, history, shapes, {call, shown})
+        facts = replace(facts, background=True, background_after=after, background_first=True, background_later=later)
     fetches, questions = find_fetch(tools) is not None, find_question(tools) is not None
     in_background = subagents is not None and subagents.offers_background
     facts = replace(facts, schemas=schemas, shape=shape, fetches=fetches, questions=questions)
     facts = replace(facts, file_tools=offered_roles(tools), writes=find_message_tool(tools) is not None)
     facts = replace(facts, delegates=subagents is not None, delegates_in_background=in_background)
     return replace(facts, tools=frozenset(schemas), frame=_frame_of_results(replies))
+
+
+def _asks_alike(
+    shape: MainShape | None, history: History, shapes: Mapping[int, MainShape], answering: Set[int | None]
+) -> bool:
+    """Whether a call of the first turn beside the answer looks like the main one: then later ones are not told."""
+    turn = next(history.of(StimulusGiven)).turn
+    beside = [it.call for it in history.of(RequestArrived) if it.turn == turn and it.call not in answering]
+    return any(shape is not None and call in shapes and shape.alike(shapes[call]) for call in beside)
 
 
 def _frame_of_results(replies: ScriptedReplies) -> ResultFrame | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "runtimes-matrix.md"
+FIRST_PAGE = ROOT / "docs" / "runtimes.md"
 CATALOGUE = ROOT / "scenarios" / "catalogue"
 ROW = re.compile(r"^\| `(?P<scenario>[a-z0-9-]+)` \| (?P<cells>.+) \|$")
 COUNTS = re.compile(r"^\| (?P<runtime>[a-z-]+) \| (?P<numbers>[\d |]+) \|$")
@@ -49,3 +50,14 @@ def test_the_first_paragraph_counts_the_scenarios():
     """And each of them is in the catalogue."""
     assert f"\n{len(matrix())} scenarios that apply to at least one of ten" in PAGE.read_text()
     assert set(matrix()) <= {path.stem for path in CATALOGUE.glob("*.yaml")}
+
+
+def test_each_scenario_of_the_catalogue_is_a_row_or_is_said_to_apply_to_none():
+    """A new scenario that was never played is missed here."""
+    told = PAGE.read_text().split("apply to none of the ten", 1)[1].split("\n## ", 1)[0]
+    names = re.findall(r"`([a-z0-9-]+)(…?)`", told)
+    others = {row["scenario"] for row in filter(None, map(ROW.match, FIRST_PAGE.read_text().splitlines()))}
+    rows = set(matrix()) | others | {name for name, more in names if not more}
+    of_kinds = tuple(name for name, more in names if more)
+    missed = {path.stem for path in CATALOGUE.glob("*.yaml")} - rows
+    assert sorted(name for name in missed if not name.startswith(of_kinds)) == []

@@ -6,7 +6,14 @@ from itertools import pairwise
 from typing import Final
 
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import REFUSES_THE_REQUEST, disk_was_full, main_calls_of, over, requests
+from wedgehog.harness.invariants.scope import (
+    REFUSES_THE_REQUEST,
+    disk_was_full,
+    main_calls_of,
+    of_a_subagent,
+    over,
+    requests,
+)
 from wedgehog.harness.invariants.session.history_kept import carries
 from wedgehog.harness.invariants.session.sequels import Sequel, judge, started_again
 from wedgehog.harness.record.events.run import SessionPlanted
@@ -30,9 +37,10 @@ def session_remembers(history: History) -> Iterator[Verdict]:
     the agent comes between them. The agent must have carried a turn before, in this run or in its control run, or its
     spec must promise a session: a `resume` of its own, `acp`, or `{session}` in `command` or `http`. A request that
     carries anything from before its own message is enough. Not judged where the provider did not accept what one of
-    the two said (400, 413, 422), with a full disk, where a kill tore a session file, where the user was away for five
-    minutes or chose another model, where a summary may have been made, where a turn was so long that a window of six
-    messages or 2,000 characters cannot hold it, and where the agent says that it begins anew.
+    the two said (400, 413, 422; a refusal of a subagent's request does not count), with a full disk, where a kill tore
+    a session file, where the user was away for five minutes or chose another model, where a summary may have been made,
+    where a turn was so long that a window of six messages or 2,000 characters cannot hold it, and where the agent says
+    that it begins anew.
 
     Fix: Store each answered message with its answer under the session's id, and load them for the next message. Find a
     session by the id that the user gave, also after a restart. A memory that is searched may find nothing: send the
@@ -57,7 +65,8 @@ def _may_be_judged(history: History, before: Turn, turn: Turn) -> bool:
 def _is_harmed(history: History, turn: Turn) -> bool:
     """Whether something of a turn is a reason to know nothing: a kill, a refusal, a file that is no longer whole."""
     killed = any(it.turn == turn.number and it.whom in KEEPS_THE_SESSION for it in history.of(AgentKilled))
-    refused = any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in turn.calls)
+    heard = [it.refused for it in turn.calls if not of_a_subagent(it)]
+    refused = any(it is not None and it.status in REFUSES_THE_REQUEST for it in heard)
     torn = any(it.turn == turn.number and it.torn for it in history.of(SessionSaved))
     planted = any(it.turn == turn.number for it in history.of(SessionPlanted))
     ended = killed or over(turn) is not None or started_again(history, turn)

@@ -85,6 +85,18 @@ def test_a_refused_message_may_be_left_out():
     assert _next(tell.end()) == "nothing"
 
 
+@pytest.mark.parametrize(("who", "status"), [("subagent", "fail"), ("reader", "fail"), ("side", "nothing")])
+def test_a_refusal_of_what_a_subagent_said_is_no_reason(who: str, status: str):
+    """Its task is too long for its own window. A planner may have said what the conversation says."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    tell.reply(tell.ask(1), "I delegate it.")
+    asked = tell.ask(1, background=who, side=f"{who} 1", sees=())
+    tell.refuse(asked, status=400, message="prompt is too long: 213462 tokens > 200000 maximum")
+    tell.reply(tell.ask(2), f"Done {tell.nonce}")
+    assert _next(tell.end()) == status
+
+
 @pytest.mark.parametrize(
     ("rounds", "chars", "status"), [(1, 100, "fail"), (2, 100, "nothing"), (1, 3000, "nothing")], ids=str
 )
