@@ -42,7 +42,7 @@ def called_by_role(
     if name == SUBAGENT_TOOL:
         return _subagent(args, tools, conversation, token)
     if name in OF_SUBAGENTS:
-        return _of_begun(name, tools, conversation)
+        return _of_begun(name, tools, conversation, str(args.get("text", "")))
     named = find_named(tools, name)
     return _offered(name, args, tools) or ((named.name if named else name), args)
 
@@ -73,8 +73,8 @@ def _subagent(args: Mapping[str, Any], tools: Sequence[ToolSpec], conversation: 
     return tool.name, tool.arguments(prompt, conversation.system, background=args.get("background") is True)
 
 
-def _of_begun(role: str, tools: Sequence[ToolSpec], conversation: Conversation) -> Called:
-    asked = call_for_begun(conversation, tools, role)
+def _of_begun(role: str, tools: Sequence[ToolSpec], conversation: Conversation, text: str) -> Called:
+    asked = call_for_begun(conversation, tools, role, text)
     if asked is None:
         raise UnscriptedError(f"the script asks for the {role} of a subagent, and there is no way to do that")
     return asked

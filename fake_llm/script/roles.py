@@ -13,6 +13,7 @@ SHELL = "shell"
 SUBAGENT_TOOL = "subagent"
 SUBAGENT_RESULT = "subagent_result"
 SUBAGENT_STOP = "subagent_stop"
+SUBAGENT_MESSAGE = "subagent_message"
 FETCH = "fetch"
 ASK_USER = "ask_user"
 SILENT_COMMANDS = frozenset({"true", ":"})
@@ -42,6 +43,13 @@ _STOPS = re.compile(
     re.IGNORECASE,
 )
 """A tool with which the model stops a subagent that works beside it."""
+_MESSAGES = re.compile(
+    r"(^|[_.])(send|write|post)_?(an?_)?(input|message)(_?to)?(_?(the_)?(sub_?)?(agent|task|session|thread))?$"
+    r"|(^|[_.])(message|steer|resume|continue|prompt|follow_?up)_?(the_)?(sub_?)?(agent|task)$"
+    r"|(agent|task)_?(send|message|input|steer|continue|resume)$|^sessions_send$",
+    re.IGNORECASE,
+)
+"""A tool with which the model writes to a subagent that it has begun."""
 _ENDS = re.compile(r"(^|[_.])(close|stop|kill|cancel|interrupt|resume|list)_?", re.IGNORECASE)
 _FETCH_NAME = re.compile(
     r"^(?!.*browser).*(fetch|scrape|crawl|browse|web_?(page|read)|https?_?(get|request)|curl"
@@ -197,9 +205,18 @@ def names_stop(name: str) -> bool:
     return _STOPS.search(name) is not None
 
 
+def names_message(name: str) -> bool:
+    """Whether the name of a tool says that it writes to a subagent, or perhaps to somebody else.
+
+    >>> names_message("multi_agent_v1.send_input"), names_message("SendMessage"), names_message("spawn_agent")
+    (True, True, False)
+    """
+    return _MESSAGES.search(name) is not None
+
+
 def find_subagent(tools: Sequence[ToolSpec]) -> SubagentTool | None:
-    """The first advertised tool that gives a text to a subagent, or None."""
-    for tool in tools:
+    """The first advertised tool that gives a text to a subagent, or None; one that writes to it only without others."""
+    for tool in sorted(tools, key=lambda it: names_message(it.name)):
         properties = (tool.schema or {}).get("properties") or {}
         parameter = next((it for it in _PROMPT_PARAMETERS if "string" in kinds_of(properties.get(it))), None)
         if parameter and names_subagent(tool.name):

@@ -7,9 +7,11 @@ from wedgehog.fake_llm.script.roles import (
     ASK_USER,
     FETCH,
     SHELL,
+    SUBAGENT_MESSAGE,
     SUBAGENT_RESULT,
     SUBAGENT_STOP,
     SUBAGENT_TOOL,
+    names_message,
     names_stop,
 )
 from wedgehog.harness.agents.sessions import one_session_reason
@@ -39,6 +41,7 @@ def _has(control: ControlFacts, name: str) -> bool:
         SUBAGENT_TOOL: control.delegates,
         SUBAGENT_RESULT: True,  # the model asks only where a tool for that is offered
         SUBAGENT_STOP: any(map(names_stop, control.tools)),
+        SUBAGENT_MESSAGE: any(map(names_message, control.tools)),
         FETCH: control.fetches,
         ASK_USER: control.questions,
         SEND_MESSAGE: control.writes,

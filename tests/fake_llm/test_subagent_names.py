@@ -163,3 +163,11 @@ def test_a_listed_choice_and_an_unlisted_agent_stay_as_they_were():
     assert arguments("spawn_agent", TASK, agent_type=choice)["agent_type"] == "worker"
     assert arguments("spawn_agent", "Start one.", agent_name=TEXT)["agent_name"] == "a short phrase"
     assert arguments("task", TASK, model=TEXT)["model"] == "a short phrase"
+
+
+def test_a_tool_that_writes_to_a_subagent_begins_one_only_where_no_other_does():
+    """In some agents a message to another one is how work is given."""
+    schema = {"properties": {"message": TEXT, "prompt": TEXT}}
+    writes, begins = ToolSpec("message_agent", "", schema), ToolSpec("spawn_agent", "", schema)
+    names = [found.name for tools in ([writes, begins], [writes]) if (found := find_subagent(tools))]
+    assert names == ["spawn_agent", "message_agent"]

@@ -46,6 +46,26 @@ def test_a_subagent_is_stopped_by_the_same_name(name: str):
 
 
 @pytest.mark.parametrize(
+    ("name", "says", "keys"),
+    [
+        ("send_input", "", ("target", "message")),
+        ("SendMessage", "Sends a message to another agent.", ("to", "message")),
+        ("sessions_send", "", ("sessionKey", "message")),
+        ("resume_agent", "", ("agent_id", "prompt")),
+    ],
+)
+def test_a_subagent_is_written_to_by_the_same_name(name: str, says: str, keys: tuple[str, str]):
+    """What writes to a person is another tool, and so is one that begins a subagent."""
+    words = dict.fromkeys(keys, TEXT)
+    person = ToolSpec("send_message", "Writes to the user.", {"properties": {"to": TEXT, "text": TEXT}})
+    other = ToolSpec("spawn_agent", "", {"properties": {"agent_id": TEXT, "message": TEXT}})
+    tools = (person, other, ToolSpec(name, says, {"properties": words}))
+    found = call_for_begun(talk(CODEX), tools, "subagent_message", "Go on.")
+    assert found == (name, dict(zip(keys, ("01a2-7fb1", "Go on."), strict=True)))
+    assert call_for_begun(talk(CODEX), tools[:2], "subagent_message", "Go on.") is None
+
+
+@pytest.mark.parametrize(
     ("conversation", "tools"),
     [
         (talk("It was launched."), waits(**TARGETS)),

@@ -230,6 +230,19 @@ def _subagent_words_told(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _subagent_goes_on(play: RunDraw) -> None:
+    """A message to a subagent that has ended begins its task anew."""
+    call = begins_in_the_background(play)
+    play.tell.reply(call, "The file is empty.")
+    play.tell.wait(5)
+    before = play.tell.message() - 1
+    (token,) = play.tell.reply(play.tell.ask(1, notices=["a1"]), tools=[True], name="send_message")
+    told = result(token, chars=14, printed=False, signs=("elsewhere",))
+    play.tell.reply(play.tell.ask(2, results=[told], notices=["a1"]), f"Done {play.tell.nonce}")
+    play.tell.end()
+    play.tell.reply(play.tell.ask(1, side="reader 7", turn=before), "The file is empty.")
+
+
 def _loop_noticed(play: RunDraw) -> None:
     """The model makes one call again and again, with one result."""
     play.tell.message()
@@ -451,6 +464,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "rounds_kept": (_only_its_words,),
     "subagent_end_told": (_subagent_end_told,),
     "subagent_words_told": (_subagent_words_told,),
+    "subagent_goes_on": (_subagent_goes_on,),
     "loop_noticed": (_loop_noticed,),
     "missing_tools_told": (_missing_tools_told,),
     "no_invented_answer": (_no_invented_answer,),

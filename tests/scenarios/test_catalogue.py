@@ -38,6 +38,7 @@ def test_each_is_for_any_agent():
             "subagent",
             "subagent_result",
             "subagent_stop",
+            "subagent_message",
             "fetch",
             "ask_user",
             "send_message",

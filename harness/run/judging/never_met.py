@@ -1,7 +1,14 @@
 """Why a scenario does not apply to an agent, if only its run shows that."""
 
 from wedgehog.fake_llm.script.main_call import COMPACTING
-from wedgehog.fake_llm.script.roles import FETCH, SUBAGENT_STOP, SUBAGENT_TOOL, names_stop
+from wedgehog.fake_llm.script.roles import (
+    FETCH,
+    SUBAGENT_MESSAGE,
+    SUBAGENT_STOP,
+    SUBAGENT_TOOL,
+    names_message,
+    names_stop,
+)
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen, PageAsked
@@ -24,7 +31,7 @@ def why_never_met(history: History, scenario: Scenario) -> str:
         or _not_fetched(history, scenario)
         or _not_found(history, scenario)
         or _not_delegated_on(history, scenario)
-        or _not_stopped(history, scenario)
+        or _not_reached(history, scenario)
     )
 
 
@@ -70,13 +77,18 @@ def _not_delegated_on(history: History, scenario: Scenario) -> str:
     return "in this run its subagents had no tool to start others"
 
 
-def _not_stopped(history: History, scenario: Scenario) -> str:
-    """Why a scenario in which the model stops a subagent does not apply; empty if it did."""
-    if SUBAGENT_STOP not in scenario.tools_called or any(names_stop(it.offered.name) for it in history.tool_uses):
-        return ""
-    if not any(use.results for use in history.tool_uses):
-        return ""
-    return "in this run the model was not told the name by which it can stop its subagent"
+_REACHES = {SUBAGENT_STOP: (names_stop, "stop"), SUBAGENT_MESSAGE: (names_message, "write to")}
+"""What the model does with a subagent that it has begun."""
+
+
+def _not_reached(history: History, scenario: Scenario) -> str:
+    """Why a scenario in which the model stops a subagent, or writes to one, does not apply; empty if it did."""
+    for role, (names, does) in _REACHES.items():
+        if role not in scenario.tools_called or any(names(it.offered.name) for it in history.tool_uses):
+            continue
+        if any(use.results for use in history.tool_uses):
+            return f"in this run the model was not told the name by which it can {does} its subagent"
+    return ""
 
 
 def _not_found(history: History, scenario: Scenario) -> str:

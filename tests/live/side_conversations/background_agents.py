@@ -6,6 +6,7 @@ of `is_asked` asks for the result with a tool.
 """
 
 import asyncio
+import copy
 import json
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from delegating_agents import COMMAND, DELEGATE, DEPTH, TEXT, Agent, Anthropic, 
 
 BESIDE = {**DELEGATE, "properties": {**DELEGATE["properties"], "run_in_background": {"type": "boolean"}}}
 TARGET = {"type": "object", "properties": {"agent_id": TEXT}, "required": ["agent_id"]}
+LETTER = {
+    "type": "object",
+    "properties": {"agent_id": TEXT, "message": TEXT},
+    "required": ["agent_id", "message"],
+}
 BEGUN = "Launched {}. You will be told when it is done."
 LATE = "begins late"
 ENDS = {
@@ -47,6 +53,12 @@ class Stopping(Choosing):
     tools = (*Choosing.tools, ("stop_agent", "Stops a subagent.", TARGET))
 
 
+class Writing(Choosing):
+    """Its model can write to a subagent."""
+
+    tools = (*Choosing.tools, ("send_message", "Sends a message to a subagent.", LETTER))
+
+
 class Background(Agent):
     """One process of an agent: its sessions, and the subagents that work."""
 
@@ -56,6 +68,7 @@ class Background(Agent):
         self.how, self.fault = how, bug
         self.talk = wire([])
         self.news, self.results = [], {}
+        self.talks, self.letters = {}, {}
         self.working, self.waits = {}, None
         self.turn = asyncio.Lock()
 
@@ -86,6 +99,8 @@ class Background(Agent):
             return self.results.get(args["agent_id"], "Error: there is no such agent"), False
         if name == "stop_agent" and "agent_id" in args:
             return self._stopped(args["agent_id"])
+        if name == "send_message" and "agent_id" in args:
+            return self._written(args["agent_id"], args["message"])
         beside = args.get("run_in_background") or name == "spawn_agent"
         if name not in ("task", "spawn_agent") or not beside or (depth and self.hands_on == 0):
             return await super()._ran("task" if name == "spawn_agent" else name, args, depth)
@@ -113,9 +128,45 @@ class Background(Agent):
         self.working[label], self.waits = asyncio.current_task(), None
         await self._work(label, prompt, depth)
 
+    def _written(self, label, words):
+        """A subagent that works reads it with its next request; one that has ended goes on."""
+        talk = self.talks.get(label)
+        if talk is None or (label not in self.working and self.fault == "refuses"):
+            return f"Error: no subagent {label} works", True
+        if label in self.working and self.fault != "copies":
+            self.letters.setdefault(label, []).append(words)
+            return "It will be read with the next step.", False
+        if self.fault == "begins again":
+            talk = self.wire(talk.said[:1])
+        if self.fault == "copies":
+            ends = max(at for at, it in enumerate(talk.said) if it["role"] == "user")
+            talk = self.wire(copy.deepcopy(talk.said[: ends + 1]))
+        self._adds(talk, words)
+        self.working[f"{label}+"] = asyncio.create_task(self._goes_on(f"{label}+", talk, 1))
+        return "It works on.", False
+
+    def _adds(self, talk, words):
+        """Two messages of the user are one."""
+        last = talk.said[-1]
+        if last["role"] != "user":
+            talk.add_user(words)
+        elif isinstance(last["content"], str):
+            last["content"] += f"\n{words}"
+        else:
+            last["content"].append({"type": "text", "text": words})
+
+    async def _asked(self, talk, sub):
+        for label in (it for it, own in self.talks.items() if own is talk):
+            for words in self.letters.pop(label, []):
+                self._adds(talk, words)
+        return await super()._asked(talk, sub)
+
     async def _work(self, label, prompt, depth):
-        talk = self.wire([])
+        talk = self.talks[label] = self.wire([])
         talk.add_user(prompt)
+        await self._goes_on(label, talk, depth)
+
+    async def _goes_on(self, label, talk, depth):
         try:
             said, failed = await self.run(talk, depth), False
         except ModelError as wrong:
@@ -139,7 +190,7 @@ AGENTS = {}
 
 async def of(name, message, session_dir, llm_url, key, **how):
     """The agent of this process and session."""
-    wire = {"asked": Asking, "next": Stopping}.get(how.get("how", "next"), Choosing)
+    wire = {"asked": Asking, "next": Stopping, "written": Writing}.get(how.get("how", "next"), Choosing)
     agent = AGENTS.get((name, session_dir))
     if agent is None:
         agent = AGENTS[name, session_dir] = Background(wire, llm_url, key, **how)
@@ -229,3 +280,23 @@ async def begins_late(message, *, session_dir, llm_url, key):
 async def begins_behind_its_stop(message, *, session_dir, llm_url, key):
     """A subagent that is stopped before it has begun begins all the same."""
     return await of("behind", message, session_dir, llm_url, key, bug=f"{LATE}, stopped or not")
+
+
+async def is_written_to(message, *, session_dir, llm_url, key):
+    """Correct: a subagent reads a message with its next request, or goes on where it has ended."""
+    return await of("written", message, session_dir, llm_url, key, how="written")
+
+
+async def refuses_what_has_ended(message, *, session_dir, llm_url, key):
+    """Correct: a subagent that has ended can not be written to."""
+    return await of("refuses", message, session_dir, llm_url, key, how="written", bug="refuses")
+
+
+async def copies_what_works(message, *, session_dir, llm_url, key):
+    """A message to a subagent that works starts a second copy of it."""
+    return await of("copies", message, session_dir, llm_url, key, how="written", bug="copies")
+
+
+async def begins_what_has_ended_again(message, *, session_dir, llm_url, key):
+    """A subagent that has ended, and gets a message, has forgotten what it has done."""
+    return await of("again", message, session_dir, llm_url, key, how="written", bug="begins again")

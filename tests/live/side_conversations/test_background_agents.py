@@ -120,6 +120,19 @@ def test_a_subagent_may_be_stopped_at_both_levels(ends: Callable[..., Ends]):
     assert ends(sound, CANCELLED, AT_ONCE, "--world=sim", "--level=strict") == {}
 
 
+def test_a_message_to_a_subagent_does_not_begin_its_work_again(ends: Callable[..., Ends]):
+    """A second copy runs its commands twice. One that has ended may go on or refuse, and at level strict not forget."""
+    writes, writes_late = names = ("subagent-gets-a-message", "subagent-gets-a-message-after-its-end")
+    agents = callables(
+        "is_written_to", "refuses_what_has_ended", "copies_what_works", "begins_what_has_ended_again", "delivers_next"
+    )
+    skipped = {(name, "delivers_next"): ("nothing",) for name in names}
+    copied = {(writes, "copies_what_works"): ("at_most_once_tools",)}
+    again = {(writes_late, "begins_what_has_ended_again"): ("subagent_goes_on",)}
+    assert ends(agents, *names, "--world=sim") == skipped | copied
+    assert ends(agents, *names, "--world=sim", "--level=strict") == skipped | copied | again
+
+
 def test_an_agent_without_a_choice_skips_them(ends: Callable[..., Ends]):
     """Its subagents have no argument for the background."""
     agents = {"readers": {"callable": "{here}/delegating_agents.py:readers"}}
