@@ -18,6 +18,7 @@ from wedgehog.harness.campaign.campaign_json import of_all_runs, of_scenarios, w
 from wedgehog.harness.campaign.common_bound import CommonBound, common_bound_of
 from wedgehog.harness.campaign.exit_code import FAILED, exit_code
 from wedgehog.harness.campaign.options import FirstFailureError, OpenCampaign, Options, Progress
+from wedgehog.harness.campaign.places import Places
 from wedgehog.harness.campaign.plan import Plan, Resumed, ResumeError, cells_of, key
 from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.campaign.stored import keep_control, keep_inputs, kept_control
@@ -70,7 +71,7 @@ class Campaign:
         self._programs: Mapping[str, str] = {}
         self._edited: set[str] = set()
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
-        self._free = asyncio.Semaphore(max(1, options.jobs) + options.beside)
+        self._places = Places(options.jobs + options.beside, options.most_jobs, self._world.waiting)
 
     async def play(self) -> list[Judgement]:
         """Play everything; finished runs are in the store, also after a cancellation. NoServerError: no Toxiproxy."""
@@ -127,7 +128,7 @@ class Campaign:
     async def _entry(self, entry: Entry, network: Network) -> Judgement:
         control = await asyncio.shield(self._control(entry.agent, network))
         common = await self._common(entry, network)
-        async with self._free:
+        async with self._places.one():
             what = f"{entry.file.scenario.name} x {entry.agent.name}"
             judgement = None
             self.progress.begins(what)
@@ -231,7 +232,7 @@ class Campaign:
             return ControlFacts(False, why)
         if known := kept_control(self._control_folder(agent)):
             return known
-        async with self._free:
+        async with self._places.one():
             what = f"control x {agent.name}"
             self.progress.begins(what)
             store = self.store.run(*_of_control(agent))

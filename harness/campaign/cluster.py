@@ -26,6 +26,7 @@ from wedgehog.harness.campaign.cluster_worker import (
 )
 from wedgehog.harness.campaign.common_bound import CommonBound
 from wedgehog.harness.campaign.options import Options, Progress
+from wedgehog.harness.campaign.places import Places
 from wedgehog.harness.campaign.plan import Resumed, cells_of
 from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.network.base import Network, NetworkError
@@ -71,7 +72,7 @@ class ClusterCampaign(Campaign):
         async with _connected(self._address) as self._client:
             runs = await _threads(self._client)
             self.say(f"cluster {self._client.scheduler.address}: {runs} runs at the same time")
-            self._free = asyncio.Semaphore(runs)
+            self._places = Places(runs)
             try:
                 yield
             finally:

@@ -39,11 +39,18 @@ class NoProgress:
 
 MOST_JOBS = 6
 """More runs at once keep the harness itself busy, on any number of processors."""
+MOST_PER_PROCESSOR = 3
+"""More runs at once seldom find the processors idle."""
 
 
 def usual_jobs() -> int:
-    """How many runs are played at once by default: one for each processor."""
+    """How many runs are always played at once by default: one for each processor."""
     return min(MOST_JOBS, processors())
+
+
+def most_jobs() -> int:
+    """How many runs are played at once by default while the processors have time for more than `usual_jobs`."""
+    return min(MOST_JOBS, MOST_PER_PROCESSOR * processors())
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,8 @@ class Options:
     """How many more runs may be played at once: a search begins them beside runs that only wait."""
     until_certain: bool = False
     """Whether a turn is stopped once its number of calls surely breaks a bound: a search needs only the verdict."""
+    most_jobs: int = 0
+    """If it is greater than `jobs`: so many runs are played at once while the processors have time for them."""
 
 
 class FirstFailureError(Exception):

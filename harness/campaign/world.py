@@ -83,6 +83,10 @@ class CampaignWorld:
             async with choosing as network, WarmHosts(self.mark) as self._warm, users as self._browser:
                 yield network
 
+    def waiting(self) -> float:
+        """For which share of the last moments the runs waited for a processor; 1 where that is not known."""
+        return self._cpu.share() if self._cpu.counts else 1.0
+
     def why_not(self, agent: AgentSpec, scenario: Scenario | None = None) -> str:
         """Why the agent, or this scenario with it, cannot be played here, or in this world."""
         return why_not_in_virtual_time(scenario, agent) if self.simulates else why_not_here(agent)

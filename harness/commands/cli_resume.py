@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ BESIDE = {"resume", "jobs", "against", "cluster", "as_json", "verbose", "quiet"}
 """The parameters of `run` that may stand beside `--resume`; the folder has all others."""
 
 
-def taken_up(context: typer.Context, folder: Path, jobs: int) -> "tuple[Resumed, Options]":
+def taken_up(context: typer.Context, folder: Path) -> "tuple[Resumed, Options]":
     """The campaign in `folder` and its options. Errors: BadFileError, PluginError, ValueError."""
     from wedgehog.harness.campaign.options import Options
     from wedgehog.harness.campaign.plan import read_plan, take_up
@@ -30,8 +31,8 @@ def taken_up(context: typer.Context, folder: Path, jobs: int) -> "tuple[Resumed,
     resumed = take_up(folder)
     plan = resumed.plan
     again, network = shlex.join(["wedgehog", *sys.argv[1:]]), "auto" if plan.network == "sim" else plan.network
-    options = Options(folder.parent, network, jobs, plan.seed, again, tuple(plan.plugins), plan.world, plan.turn_s)
-    return resumed, options
+    options = Options(folder.parent, network, seed=plan.seed, command_line=again, plugins=tuple(plan.plugins))
+    return resumed, replace(options, world=plan.world, turn_s=plan.turn_s)
 
 
 def refuse_beside(context: typer.Context, option: str, names: Iterable[str], why: str) -> None:

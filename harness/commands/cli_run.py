@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -14,7 +14,6 @@ from wedgehog.harness.commands.cli_gate import BaselineOption, gate_code, print_
 from wedgehog.harness.commands.cli_resume import refuse_beside, taken_up
 from wedgehog.harness.commands.console import (
     INTERRUPTED,
-    JobsOption,
     LevelOption,
     NetworkOption,
     OutOption,
@@ -72,7 +71,16 @@ def run(
     network: NetworkOption = "auto",
     world: WorldOption = "live",
     repeat: Annotated[int, typer.Option(min=1, help="Play everything N times, each time with another seed.")] = 1,
-    jobs: JobsOption = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs",
+            "-j",
+            min=1,
+            metavar="N",
+            help="Runs at the same time. Default: one per processor, and up to three, 6 in all, while they wait.",
+        ),
+    ] = None,
     words: Annotated[
         list[str] | None,
         typer.Option("-k", metavar="WORDS", help="Only scenarios with one of these words in name or tags. Repeatable."),
@@ -129,16 +137,18 @@ def run(
     or an agent that played no scenario.
     With --baseline: 0 nothing is worse, 1 a result is worse, 3 nothing is worse and a run is not decided.
     """
-    from wedgehog.harness.campaign.options import Options, usual_jobs
+    from wedgehog.harness.campaign.options import Options, most_jobs, usual_jobs
     from wedgehog.harness.campaign.selection import Wanted, select
     from wedgehog.harness.campaign.stored import failed_before
 
     if again_after_changes:
         watch((*(scenarios or ()), *(agent or ())), out)
     output = Output(as_json, verbose, quiet)
+    at_once, at_most = (jobs, 0) if jobs else (usual_jobs(), most_jobs())
     with user_mistakes():
         if resume is not None:
-            found, options = taken_up(context, resume, jobs or usual_jobs())
+            found, options = taken_up(context, resume)
+            options = replace(options, jobs=at_once, most_jobs=at_most)
             play_campaign(found.entries, options, read_for_gate(against), found, output, cluster)
         if last_failed:
             entries = failed_before(out, level)
@@ -154,7 +164,7 @@ def run(
             raise typer.Exit
         again = shlex.join(["wedgehog", *sys.argv[1:]])
         options = Options(
-            out, network, jobs or usual_jobs(), seed, again, tuple(plugin or ()), world, turn_s, fail_fast
+            out, network, at_once, seed, again, tuple(plugin or ()), world, turn_s, fail_fast, most_jobs=at_most
         )
         known = read_for_gate(against)
         if plan:

@@ -19,8 +19,9 @@ from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.views import Call, ToolUse, Turn
-from wedgehog.harness.run.control import CONTROL_TOOL, RESULT_MARKS, ControlFacts
+from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.control_failure import ASKS_FOR_ITS_URL
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL, RESULT_MARKS
 
 
 def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:

@@ -25,7 +25,8 @@ STOCK_PATTERNS = (
     r"max_(output_|completion_)?tokens",
     r"(HTTP|status)( code)? [45]\d\d",
     r"context (window|length|overflow)|(prompt|input|request)( is| was)? too (long|large)",
-    r"\b(iteration|time|step|round|turn|retry|attempt|recursion)s? limit\b",
+    r"\b(iteration|time|step|round|turn|retry|attempt|recursion)s? limit\b"
+    r"|\blimit of \d+ (iteration|step|round|turn|retrie|attempt|(tool |model )?call)s?\b",
     r"\bmax(imum)?( number of)? (iteration|step|turn|round|retrie|attempt)s?\b.{0,20}\b(reached|exceeded|hit)\b"
     r"|\b(reached|exceeded|hit)( the| its| my)? max(imum)?( number of)? (iteration|step|turn|round|retrie|attempt)s?\b",
     r"cannot read propert(y|ies) .{0,60}\b(undefined|null)\b",

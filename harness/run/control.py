@@ -1,7 +1,7 @@
 """The control run, before any verdict: its text message must be answered; the rest decides which scenarios apply."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -16,8 +16,9 @@ from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.events.turn import PermissionAsked, TurnEnded
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.record.views import Call
+from wedgehog.harness.record.views import Call, Turn
 from wedgehog.harness.run.control_failure import why_failed
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL, how_it_failed, results_in_text, why_no_tool_turn, working_tools
 from wedgehog.harness.scenario.host_tools import HostTool
 from wedgehog.harness.scenario.model import Scenario
 
@@ -25,10 +26,7 @@ TEXT = "Hello! Please answer with the words of the model."
 TOOL = "Please run the command."
 HELLO = "hello"
 """What the command of the tool turn prints, before its last line."""
-CONTROL_TOOL = "wedgehog_hello"
-"""The tool host's only tool if the scenario names none, as in the control run."""
 CONTROL_TOOLS = {CONTROL_TOOL: HostTool(says="Says hello.", answer="hello")}
-RESULT_MARKS = "it is known by the id of its call, or by the last line that the command prints"
 MUCH_S, MUCH_SHARE = 0.3, 0.2
 """A first request that waited for so long, and for this share of its time, may have come before a server was ready."""
 
@@ -82,6 +80,8 @@ class ControlFacts:
     """Lines that sound like an error, which it prints without any fault too."""
     no_tool_turn: str = ""
     """Why its tool turn shows no result of a tool; empty if it does, or if there was none."""
+    tool_turn_fails: str = ""
+    """How its tool turn went wrong, though nothing had failed and no request may hold a result; else empty."""
     later_hidden: bool = False
     """Whether a later message ended with other words than the model's answer, though nothing had failed."""
     exit_s: float = 0.0
@@ -173,15 +173,21 @@ def read_control(
         plans=any(other.structured and not shape.alike(other) for other in shapes.values()),
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),
-        no_tool_turn=_no_tool_turn(history),
-        later_hidden=any(outcome_of(turn, history).kind == "hidden" for turn in history.turns[1:]),
-        results_in_text=_in_text(history),
+        no_tool_turn=why_no_tool_turn(history),
+        tool_turn_fails=how_it_failed(history),
+        later_hidden=any(_hides_its_answer(turn, history) for turn in history.turns[1:]),
+        results_in_text=results_in_text(history),
         exit_s=max(turn.exit_s for turn in history.turns),
-        working_tools=tuple(_working_tools(history)),
+        working_tools=tuple(working_tools(history)),
         worker=_has_worker(history),
         waited=_waited(history, call),
         asks=frozenset(kind for event in history.of(PermissionAsked) for kind in event.offered),
     )
+
+
+def _hides_its_answer(turn: Turn, history: History) -> bool:
+    """Whether the model gave its last words, and the user read something else or nothing."""
+    return outcome_of(turn, history).kind == "hidden" and not turn.goes_on
 
 
 def _waited(history: History, call: Call) -> str:
@@ -215,33 +221,6 @@ def _beside_later(history: History, shape: MainShape, shapes: Mapping[int, MainS
     """Whether a turn after the first one made a call unlike the main one, or if no such turn shows it."""
     later = [shapes.get(call.number, shape) for turn in history.turns[1:] for call in turn.calls]
     return not later or not all(map(shape.alike, later))
-
-
-def _working_tools(history: History) -> Iterator[str]:
-    """The tools of the last turn whose output came."""
-    turn = history.turns[-1]
-    if turn.number == 1 or outcome_of(turn, history).kind != "answered":
-        return
-    for use in turn.tool_uses:
-        of_host = use.offered.name.endswith(CONTROL_TOOL)
-        carried = [it for request in use.results for it in request.results if it.token == use.token]
-        if use.done and any(it.printed and not it.is_error for it in carried):
-            yield CONTROL_TOOL if of_host else SHELL
-
-
-def _no_tool_turn(history: History) -> str:
-    uses = [use for use in history.tool_uses if use.turn > 1]
-    lost = any(refused.pairing for refused in history.of(RequestRefused))  # its own failure, which every run shows
-    if lost or not uses or any(use.results for use in uses):
-        return ""
-    ran = "the tool was run" if any(use.started for use in uses) else "the tool was not run"
-    return f"in its control run {ran}, and no request carried its result: {RESULT_MARKS}"
-
-
-def _in_text(history: History) -> bool:
-    uses = [use for use in history.tool_uses if use.turn > 1]
-    carried = [it for use in uses for request in use.results for it in request.results if it.token == use.token]
-    return bool(carried) and all(it.in_text for it in carried)
 
 
 def shape_in(scenario: Scenario, control: ControlFacts) -> MainShape | None:

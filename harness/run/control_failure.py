@@ -21,6 +21,7 @@ NO_PROPERTY = (
 ASKS_FOR_ITS_URL = "does the agent use {llm_url}?"
 """Said of an agent that runs well and makes no request, and of one whose words are about a connection or a key."""
 _OF_THE_WAY = re.compile(r"connect|network|resolve|getaddrinfo|ENOTFOUND|api.?key|unauthori[sz]ed", re.IGNORECASE)
+_WITHOUT_VERSION = re.compile(r"^(?!.*/v\d).*/(chat/completions|responses|messages)$")
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""
 
@@ -33,11 +34,10 @@ def why_failed(history: History, *, structured: bool = False) -> str:
     calls = history.calls
     if history.first(StartMissed) or not calls:
         return _silent(history)
-    refused = next((call.refused for call in calls if call.refused), None)
+    refused, path = next(((call.refused, call.arrived.path) for call in calls if call.refused), (None, ""))
     if refused:
-        return (
-            f"the provider refused its request without any fault: {refused.status} {refused.message}{_words(history)}"
-        )
+        what = f"{refused.status} {refused.message}{path_hint(path) if refused.status == 404 else ''}"
+        return f"the provider refused its request without any fault: {what}{_words(history)}"
     unscripted = history.first(CallUnscripted)
     if unscripted:
         return f"a request did not fit: {unscripted.why}"
@@ -48,6 +48,13 @@ def why_failed(history: History, *, structured: bool = False) -> str:
         return f"{limited}: let the agent allow more"
     said = _no_answer(turn, outcome, history)
     return f"{said} {NO_PROPERTY}" if structured and outcome.kind != "silent" else said
+
+
+def path_hint(path: str) -> str:
+    """What is wrong with a path that has its version twice or not at all, as some SDKs add it and others do not."""
+    if "/v1/v1/" in path:
+        return " (it has /v1 twice: write {llm_url} without /v1 in the spec)."
+    return " (it lacks /v1: write {llm_url}/v1 in the spec)." if _WITHOUT_VERSION.search(path) else ""
 
 
 def _no_answer(turn: Turn, outcome: TurnOutcome, history: History) -> str:

@@ -4,7 +4,8 @@ from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.fake_llm.script.schema_values import fill
 from wedgehog.fake_llm.script.turns import ScriptedTurn
-from wedgehog.harness.run.control import CONTROL_TOOL, CONTROL_TOOLS, ControlFacts
+from wedgehog.harness.run.control import CONTROL_TOOLS, ControlFacts
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.scenario.model import Scenario
 
 COMMAND = "echo alive"

@@ -16,9 +16,10 @@ from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names
 from wedgehog.harness.faults.base import WireFault
-from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
+from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.model_reasons import Reasons, of_forms, of_wire
 from wedgehog.harness.run.playable_part import goes_on
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
 from wedgehog.harness.sandbox.hosts.private_hosts import hosts_unavailable_reason
 from wedgehog.harness.scenario.model import Scenario
@@ -26,6 +27,10 @@ from wedgehog.harness.scenario.trigger import BACKEND, HOST, PIPE
 
 MINUTES = "minutes"
 """The tag of a scenario whose replies alone take minutes; in virtual time they cost nothing."""
+
+
+HEALTHY = "healthy"
+"""The tag of a scenario in which nothing fails, and that asks for no more than the control run."""
 
 
 def _has(control: ControlFacts, name: str) -> bool:
@@ -248,7 +253,7 @@ def _of_control_run(scenario: Scenario, spec: AgentSpec, control: ControlFacts) 
         "a tool's result is empty, and the agent sends results as words, without the id of their call": (
             "result_ids" in needs and as_words
         ),
-        control.no_tool_turn: bool(control.no_tool_turn) and tools,
+        control.no_tool_turn: bool(control.no_tool_turn) and tools and not _shows_it(scenario, control),
     }
 
 
@@ -264,6 +269,11 @@ def _of_sessions(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> 
         ),
         f"one session: {one_session}": "sessions" in needs and one_session is not None,
     }
+
+
+def _shows_it(scenario: Scenario, control: ControlFacts) -> bool:
+    """Whether the scenario is the one that shows a turn with a tool that fails though nothing has gone wrong."""
+    return bool(control.tool_turn_fails) and HEALTHY in scenario.tags
 
 
 _SUBJECTS = (_of_tool_host, _of_tools, of_forms, _of_streams, _of_front_end, of_wire, _of_control_run, _of_sessions)

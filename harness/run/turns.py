@@ -20,11 +20,12 @@ from wedgehog.harness.record.events.service import ChatSeen
 from wedgehog.harness.record.events.turn import StimulusGiven
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
-from wedgehog.harness.run.control import CONTROL_TOOL, HELLO, ControlFacts, read_control
+from wedgehog.harness.run.control import HELLO, ControlFacts, read_control
 from wedgehog.harness.run.messages import RunMessages, UserMessage
 from wedgehog.harness.run.project_folder import ProjectFolder
 from wedgehog.harness.run.scripted_replies import ScriptedReplies
 from wedgehog.harness.run.session_files import SessionFiles
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.run.turn import TurnPlayer
 
 

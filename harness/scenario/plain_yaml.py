@@ -2,8 +2,9 @@
 
 libyaml reads a file nine times faster than PyYAML's own code. They read the same nodes from the same text, with these
 exceptions: libyaml also reads what YAML 1.2 allows and PyYAML does not (a tab between two words, `?` inside a word in
-brackets), and PyYAML's own code also reads `{a:{b: c}}`. Text that libyaml refuses is read again by PyYAML's own code,
-which has the better sentences about mistakes.
+brackets), and PyYAML's own code also reads `{a:{b: c}}`. A value that is missing at the end of a line stands in that
+line or in the next one. Text that libyaml refuses is read again by PyYAML's own code, which has the better sentences
+about mistakes.
 """
 
 import re

@@ -9,7 +9,8 @@ from wedgehog.fake_llm.script.file_tools import EDIT_FILE, READ_FILE, WRITE_FILE
 from wedgehog.fake_llm.script.roles import find_shell
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.faults.base import fault_named
-from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.scenario.fault_config import AGENT
 from wedgehog.harness.scenario.trigger import CHANNEL, CHAT, HOST
 from wedgehog.harness.search.cells import BESIDE_THE_MAIN, OF_A_SUBAGENT, SECOND_MESSAGE, SearchCell

@@ -83,6 +83,7 @@ class CallBuilder:
         echoed: Sequence[int] = (),
         begun: Sequence[int] | None = None,
         notices: Sequence[str] = (),
+        lead: bool | None = None,
         tool_notices: Sequence[str] | None = None,
         body_bytes: int = 0,
         model: str = "",
@@ -94,9 +95,9 @@ class CallBuilder:
         behind the first; `tools` are the tools that it offers, `system` the number of characters of its system text,
         `shared` the share of the first one in it, and `rules` whether it has the project's rules; `replies` are the
         calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries twice, and
-        `begun` those whose first words it carries. `notices` say of subagents that they have ended, `tool_notices` that
-        tools failed (None: not recorded). `body_bytes` is the size of its body, and `model` another model than that of
-        the run.
+        `begun` those whose first words it carries. `notices` say of subagents that they have ended, `lead` whether they
+        name a place with more, and `tool_notices` that tools failed (None: not recorded). `body_bytes` is the size of
+        its body, and `model` another model than that of the run.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -118,6 +119,7 @@ class CallBuilder:
                 side=side,
                 quotes=tuple(quotes),
                 notices=tuple(notices),
+                notices_lead=lead,
                 tool_notices=None if tool_notices is None else tuple(tool_notices),
                 key=key,
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",

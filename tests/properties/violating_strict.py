@@ -201,12 +201,32 @@ def _subagent_hears_nothing(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _subagent_ends_in_canned_words(play: RunDraw) -> None:
+    """A subagent is ended at its limit, and the parent reads that the task is completed."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True], name="task")
+    for step in range(1, 7):
+        play.tell.reply(play.tell.ask(step, side="subagent 1", background="subagent"), tools=[True])
+    told = result(token, chars=51, printed=False, signs=("success",))
+    play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _subagent_end_told(play: RunDraw) -> None:
     """A subagent fails after its parent's turn, and the next message does not bring word of that."""
     play.tell.refuse(begins_in_the_background(play), 403)
     play.tell.wait(5)
     play.tell.message()
     play.tell.answer_step(1)
+    play.tell.end()
+
+
+def _subagent_words_told(play: RunDraw) -> None:
+    """The next message brings word that a subagent has ended, and not what it said."""
+    play.tell.reply(begins_in_the_background(play), "The file is empty. wqbcdn3e")
+    play.tell.wait(5)
+    play.tell.message()
+    play.tell.reply(play.tell.ask(1, notices=["a1"], lead=False), f"Done {play.tell.nonce}")
     play.tell.end()
 
 
@@ -240,6 +260,15 @@ def _no_invented_answer(play: RunDraw) -> None:
     told = result(token, chars=60, printed=False, signs=("elsewhere", "answered"))
     play.tell.reply(play.tell.ask(2, results=[told]), f"Done {play.tell.nonce}")
     play.tell.end()
+
+
+def _no_false_error(play: RunDraw) -> None:
+    """A turn is stopped, and its user reads a mistake of the program."""
+    play.tell.message()
+    call = play.ask(1)
+    play.tell.abort()
+    play.tell.reply(call, CUT_TEXT, how="hung up")
+    play.tell.end("", ended="aborted", exit_code=130, stderr="TypeError: undefined is not a function")
 
 
 def _usage_told(play: RunDraw) -> None:
@@ -405,14 +434,17 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
         _output_lost_at_a_stop,
         _subagent_fails_silently,
         _subagent_hears_nothing,
+        _subagent_ends_in_canned_words,
     ),
     "cause_told": (_cause_told, _connection_told),
     "rounds_kept": (_only_its_words,),
     "subagent_end_told": (_subagent_end_told,),
+    "subagent_words_told": (_subagent_words_told,),
     "loop_noticed": (_loop_noticed,),
     "missing_tools_told": (_missing_tools_told,),
     "no_invented_answer": (_no_invented_answer,),
     "usage_told": (_usage_told,),
+    "no_false_error": (_no_false_error,),
     "page_kept": (_page_kept,),
     "words_kept": (_words_before_a_call, _an_answer),
 }

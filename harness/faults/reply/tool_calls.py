@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from wedgehog.fake_llm.reply import Answer, Reply, ToolCall
+from wedgehog.fake_llm.reply import Answer, Reply, Text, ToolCall
 from wedgehog.fake_llm.usage import arguments
 from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
@@ -129,13 +129,14 @@ class EndlessTools(ReplyFault):
 
     `distinct` makes each shell command differ by a comment with the step's number, so that a loop detector
     finds no equal calls. Without it the commands are equal to the letter: they have no beacon, and print the same.
-    Without any tool call to repeat the answer stays as it is.
+    `says` is a text before each call. Without any tool call to repeat the answer stays as it is.
     """
 
     on_script: ClassVar[bool] = True
     repeats_on_later_steps: ClassVar[bool] = True
     needs_call: ClassVar[bool] = True
     distinct: Annotated[bool, Field(examples=[True, False])] = True
+    says: Annotated[str, Field(examples=["", "I look once more."])] = ""
 
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """One more call of the same tool, under a new id."""
@@ -147,7 +148,8 @@ class EndlessTools(ReplyFault):
             return answer
         args = _distinct(call.args, context.step) if self.distinct else call.args
         again = replace(call, id="", args=args, untraced=not self.distinct)
-        return replace(answer, items=(again,), stop=None)
+        words = (Text(self.says),) if self.says else ()
+        return replace(answer, items=(*words, again), stop=None)
 
 
 def _distinct(args: Mapping[str, Any], step: int) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wedgehog.harness.invariants.overload import unless_slowed
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import blocked, name_of_call, tool_uses_of
-from wedgehog.harness.invariants.subagents.subagent_failure_told import SilentSubagent, silent_subagents
+from wedgehog.harness.invariants.subagents.subagent_failure_told import SilentSubagent, silent_subagents, was_ended
 from wedgehog.harness.invariants.tool_results import (
     ANOTHER_FORM_CHARS,
     LARGEST_OWN_CODE,
@@ -19,7 +19,7 @@ from wedgehog.harness.invariants.tool_results import (
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, fail, passed
+from wedgehog.harness.record.verdict import Verdict, fail, nothing, passed
 from wedgehog.harness.record.views import ToolUse, Turn
 
 A_CODE_OF_FAILURE = 2
@@ -37,7 +37,7 @@ def failure_told(history: History) -> Iterator[Verdict]:
     """A later request of the turn says that a tool failed, and has what the tool had printed.
 
     A model that reads only "the tool failed" cannot repair anything. One that does not read that the tool failed goes
-    on as if it had worked. Judged in three cases, where no fault struck the tool and a request follows in the turn.
+    on as if it had worked. Judged in four cases, where no fault struck the tool and a request follows in the turn.
 
     First, a command that printed something ended within 2 s with an exit code of its own (1 to 125), or a tool of our
     host (MCP) gave an error. Its words must be in its result. With a code of 2 or more the result must also tell of a
@@ -51,14 +51,21 @@ def failure_told(history: History) -> Iterator[Verdict]:
     The result of one of these calls must tell of a failure, or of work that still goes on. Where the model itself said
     nothing to the subagent, the result must not be empty.
 
+    Fourth, a subagent asked its model five times or more, and was ended at a limit: its last reply asks for a tool, and
+    no request has the result. Red if its model had said nothing, and no result tells of a limit or a failure, such as
+    "Task completed". Red too if all results tell of a success, and its model had said nothing of the kind. The words
+    that it had said are left to its parent's model.
+
     Fix: Send what a failed or stopped tool printed, its standard error too, as its result, with the exit code or the
-    reason beside it. Send the error of a subagent as its result.
+    reason beside it. Send the error of a subagent as its result, and say if it was ended at a limit.
     """
     for turn in history.turns:
         if not disturbed(history, turn):
             yield from _of_turn(history, turn)
         for silent in silent_subagents(history, turn):
             yield _of_a_subagent(silent)
+        for ended in silent_subagents(history, turn, was_ended):
+            yield _of_an_ended_one(ended)
 
 
 def _of_turn(history: History, turn: Turn) -> Iterator[Verdict]:
@@ -161,3 +168,16 @@ def _of_a_subagent(silent: SilentSubagent) -> Verdict:
         return passed(because="the result of the subagent says that it failed")
     chars = min(it.chars for it in silent.results)
     return fail(f"{silent}, and no result in request {silent.following.call} says so ({chars} characters)", silent.seen)
+
+
+def _of_an_ended_one(silent: SilentSubagent) -> Verdict:
+    """It has reached its limit; `subagent_failure_told` judges an empty result."""
+    request = silent.following.call
+    if silent.is_praised:
+        return fail(f"{silent}, and its result in request {request} tells of a success", silent.seen)
+    if any(map(_tells_of_failure, silent.results)):
+        return passed(because="the result of the subagent that was ended says so")
+    if silent.has_spoken or silent.is_empty:
+        return nothing(f"not judged: {silent}; what its parent reads may be its own words")
+    chars = min(it.chars for it in silent.results)
+    return fail(f"{silent}, and no result in request {request} says so ({chars} characters)", silent.seen)

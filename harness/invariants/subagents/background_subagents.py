@@ -90,6 +90,19 @@ class BackgroundSubagent:
         """What the conversation had heard of subagents before the end."""
         return frozenset(it for request in self.main if request.id < self.end.id for it in request.notices)
 
+    @property
+    def is_known_by_a_word(self) -> bool:
+        """Whether its last words end in one that stands nowhere else: without it nothing shows who repeats them."""
+        said = self.last.ended.text_delivered.split() if self.last.ended is not None else []
+        return bool(said) and any(letter.isdigit() for letter in said[-1])
+
+    @property
+    def words_came(self) -> bool:
+        """Whether its words came to the conversation or to the user, also those of a summary of them."""
+        own = {call.number for call in self.calls}
+        heard = (it.arrived for it in self.history.calls if it.number not in own and it.arrived.id > self.end.id)
+        return any(self.last.number in it.quotes for it in heard) or self._shown()
+
     def _shown(self) -> bool:
         """Whether the user read its last word."""
         said = self.last.ended.text_delivered.split() if self.last.ended is not None else []

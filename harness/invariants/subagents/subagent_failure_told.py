@@ -49,13 +49,18 @@ class SilentSubagent:
         return not said and not told and all("success" in (it.signs or ()) for it in self.results)
 
     @property
+    def has_spoken(self) -> bool:
+        """Whether its model said a word in any of its replies: its parent may read that."""
+        return any(call.ended is not None and call.ended.text_delivered.strip() for call in self.side.calls)
+
+    @property
     def seen(self) -> tuple[Event, ...]:
         """Its last request, and the one with the results."""
         return self.side.calls[-1].arrived, self.following
 
     def __str__(self) -> str:
         how = "got a reply that says nothing" if self.answered else "failed"
-        if _was_ended(self.side):
+        if was_ended(self.side):
             how = "was ended before its tool had run"
         return f"{self.side.name} {how} (call {self.side.calls[-1].number})"
 
@@ -85,7 +90,7 @@ def subagent_failure_told(history: History) -> Iterator[Verdict]:
         for silent in silent_subagents(history, turn):
             if not silent.answered:
                 yield _told(silent)
-        for ended in silent_subagents(history, turn, _was_ended):
+        for ended in silent_subagents(history, turn, was_ended):
             if ended.is_empty:
                 yield fail(f"{ended}, and its result in request {ended.following.call} is empty", ended.seen)
             else:
@@ -109,8 +114,8 @@ def _is_silent(side: SideCalls) -> bool:
     return last.ok if last.failed_at_s is None else not last.ok
 
 
-def _was_ended(side: SideCalls) -> bool:
-    """Whether its agent ended it: the last of many replies asks for a tool, and no request has the result."""
+def was_ended(side: SideCalls) -> bool:
+    """Whether it was ended at a limit: the last of many replies asks for a tool, and no request has the result."""
     last = side.calls[-1]
     return last.ok and last.ended is not None and bool(last.ended.tool_calls) and len(side.calls) >= LIMIT_ROUNDS
 

@@ -34,7 +34,7 @@ _NAMES: Final = {
     A_KEY: r"(invalid|incorrect|wrong|missing|expired|bad) (\w+ )?(api.?)?key|unauthori[sz]ed|not (logged|signed) in",
 }
 """Words that name one cause and no other."""
-_CRASH: Final = re.compile(
+CRASH: Final = re.compile(
     r"\b(TypeError|AttributeError|KeyError|IndexError|NameError|UnboundLocalError|ReferenceError|ResponseNotRead|"
     r"Null(Reference|Pointer)Exception|IndexOutOfBoundsException|ClassCastException)\b|"
     r"cannot read propert(y|ies) |(undefined|null) is not (an object|a function)|\bis not (a function|iterable)\b|"
@@ -88,7 +88,7 @@ def _false_cause(words: str, causes: Sequence[Cause]) -> tuple[str, str] | None:
     """What the words name in the place of these causes, and the line that does."""
     known = set[str]().union(*(_ALSO_SAID_OF.get(cause.status, {A_LIMIT}) for cause in causes))
     for line in reversed(without_frames(words).splitlines()):
-        if _CRASH.search(line):
+        if CRASH.search(line):
             return "a mistake of the agent's own code", line
         for what, pattern in _NAMES.items():
             if what not in known and re.search(pattern, line, re.IGNORECASE):

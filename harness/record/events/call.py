@@ -82,6 +82,8 @@ class RequestArrived(Event):
 
     That in the result of a delegating call has the token of the call before it: `1.1.1:…`.
     """
+    notices_lead: bool | None = None
+    """Whether a text with one of them names a place or a tool, where more can be read; None: not recorded."""
     tool_notices: tuple[str, ...] | None = None
     """Digests of what its system text and messages say of failures of tools; None if this was not recorded."""
     websocket: bool = False

@@ -14,10 +14,18 @@ _SCANNED = 20_000
 _NOTICE = re.compile(
     r"(?:agent|task|worker|\bjob|delegat|background|thread|child|spawn|session)[^\0]{0,200}?"
     r"(?:complet|finish|done|ended|fail|\berr\b|error|stopp|cancel|interrupt|abort|kill|crash|lost|terminat|died|\bdead"
-    r"|exit|no longer|not (?:running|found|answer)|unknown|\bgone|timed? ?out|shut ?down|forbidden|refus|denied)",
+    r"|exit|no longer|\bidle\b|not (?:running|found|answer)|unknown|\bgone|timed? ?out|shut ?down|forbidden|refus"
+    r"|denied)",
     re.IGNORECASE,
 )
 """The words are wide on purpose: an agent that says one of them is not blamed."""
+_PLACE = re.compile(
+    r"(?:^|[\s\"'`=(>])(?:~|\.{1,2})?/\w|[A-Za-z]:\\\w|\w://|\b[\w-]+\.(?:md|txt|jsonl?|ya?ml|log|out|output|xml|html|db)\b",
+    re.MULTILINE,
+)
+"""A folder, a file or an address. A closing tag has a slash too."""
+_LIKE_A_TOOL = re.compile(r"[a-z][_-][a-z]|[a-z][A-Z]")
+"""A name of a tool that is no common word."""
 
 
 def notices_in(conversation: Conversation, token_of: Callable[[str, str], str]) -> tuple[str, ...]:
@@ -42,6 +50,25 @@ def _digests(conversation: Conversation, token_of: Callable[[str, str], str]) ->
             of = f"{token_of(result.call_id, '')}:" if result.call_id in begun else ""
             about = f"agent: {result.text}" if result.call_id in asked else result.text
             yield from (of + found for found in _passages(about))
+
+
+def notices_lead_on(conversation: Conversation) -> bool:
+    """Whether a text that speaks of the end of a subagent's work also names a place or a tool, where more can be read.
+
+    So may the result of the call that began it. Of a tool that waits for subagents the model knows by itself.
+    """
+    names = {tool.name for tool in conversation.tools if _LIKE_A_TOOL.search(tool.name)}
+    others = {name for name in names if not (names_subagent(name) or names_wait(name))}
+    return any(_PLACE.search(text) or any(it in text for it in others) for text in _texts_of_subagents(conversation))
+
+
+def _texts_of_subagents(conversation: Conversation) -> Iterator[str]:
+    calls = [call for said in conversation.messages for call in said.tool_calls]
+    theirs = {call.id for call in calls if names_subagent(call.name) or names_wait(call.name)}
+    for said in conversation.messages:
+        if said.role != "assistant" and any(_passages(said.text)):
+            yield said.text
+        yield from (it.text for it in said.tool_results if it.call_id in theirs or any(_passages(it.text)))
 
 
 def tool_notices_in(conversation: Conversation) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recording.carried_results import CarriedResults
 from wedgehog.harness.run.recording.instructions import Instructions
-from wedgehog.harness.run.recording.notices import notices_in, tool_notices_in
+from wedgehog.harness.run.recording.notices import notices_in, notices_lead_on, tool_notices_in
 from wedgehog.harness.run.recording.placing import Placing, SentReply
 from wedgehog.harness.run.recording.retry_after import retry_after_s
 
@@ -167,6 +167,7 @@ class Recorder:
                 side=str(place.side or ""),
                 quotes=self._placing.quotes(talk),
                 notices=self._notices(talk) if self._delegated and not place.background else (),
+                notices_lead=notices_lead_on(talk) if self._delegated and not place.background else None,
                 tool_notices=tool_notices_in(talk) if self._has_tools and not place.background else None,
                 max_tokens=talk.max_tokens,
                 key=seen.key,

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 
@@ -26,6 +27,8 @@ LEAST_S = 0.001
 """A shorter wait in one look is not recorded."""
 BUSY_SHARE, BUSY_S = 0.25, 0.5
 """A run that waited for this share of its time, and for this long, lacks processors."""
+SHARE_OF_S = 2.0
+"""The share of the time that runs wait is of these last seconds."""
 KEPT_TOGETHER_S = 0.2
 """Looks are merged into one wait up to this length."""
 
@@ -121,11 +124,15 @@ class CpuWatch(Meanwhile):
         queue: RunQueue | None = None,
         cost: Callable[[], float] = time.thread_time,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`mark` is the campaign's; `cost` returns the processor time that this thread has used."""
-        self._mark, self._cost, self._pause = mark, cost, pause
+        self._mark, self._cost, self._pause, self._now = mark, cost, pause, now
         self._queue = queue or RunQueue(mark)
         self._meters: list[CpuMeter] = []
+        self._looked_s = now()
+        self._last: deque[tuple[float, float]] = deque()
+        """The last looks: the time since the look before, and the wait of all runs and the harness."""
 
     @property
     def counts(self) -> bool:
@@ -141,6 +148,7 @@ class CpuWatch(Meanwhile):
         if not self._meters:  # forget waits since the last look: they belong to no run
             self._queue.look()
             self._queue.own_wait_s()
+            self._looked_s = self._now()
         meter = CpuMeter(mark, f"{self._mark}/toxiproxy", clock, self._queue)
         self._meters.append(meter)
         try:
@@ -155,7 +163,20 @@ class CpuWatch(Meanwhile):
         own_s = self._queue.own_wait_s()
         for meter in self._meters:
             meter.add(found, own_s)
+        self._remember([own_s, *(wait for waits in found.values() for wait in waits)])
         return self._cost() - began_s
+
+    def share(self) -> float:
+        """For which share of the last two seconds the runs or the harness waited for a processor; 0 to 1."""
+        elapsed_s = sum(elapsed_s for elapsed_s, _ in self._last)
+        return min(1.0, sum(waited_s for _, waited_s in self._last) / elapsed_s) if elapsed_s else 0.0
+
+    def _remember(self, waits: Sequence[float]) -> None:
+        before_s, self._looked_s = self._looked_s, self._now()
+        elapsed_s = self._looked_s - before_s
+        self._last.append((elapsed_s, held_up_s(waits, elapsed_s)))
+        while sum(elapsed_s for elapsed_s, _ in self._last) - self._last[0][0] >= SHARE_OF_S:
+            self._last.popleft()
 
     async def _work(self) -> None:
         counts = self.counts  # asked once: the answer is in two files of /proc

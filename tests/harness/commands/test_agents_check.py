@@ -19,7 +19,8 @@ from wedgehog.harness.record.events.run import HostRefused
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, read
 from wedgehog.harness.run import job
-from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts
+from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 
 PLAIN_HTTP = Path(__file__).parents[2] / "live" / "plain_http.py"
 AGENT = """\

@@ -178,7 +178,7 @@ def test_help_names_every_command(wedgehog: Wedgehog):
 @pytest.mark.parametrize(
     ("command", "most"),
     [
-        ("run", f"one per processor, {MOST_JOBS} at most"),
+        ("run", f"one per processor, and up to three, {MOST_JOBS} in all, while they wait"),
         ("fuzz", f"two per processor, {2 * MOST_JOBS} at most; in virtual time one"),
     ],
 )

@@ -66,6 +66,8 @@ def test_part_of_a_nonce_or_another_turns_is_none(answer: str):
         "Max iterations of 20 reached! Something went wrong.",
         "Reached max steps.",
         "I have hit the maximum number of retries.",
+        "Stopped: the limit of 25 rounds is reached.",
+        "Limit of 3 tool calls reached",
     ],
 )
 def test_words_that_name_a_limit_are_an_error(words: str):

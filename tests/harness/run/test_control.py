@@ -14,6 +14,7 @@ from wedgehog.harness.record.events.service import ChatAsked
 from wedgehog.harness.record.events.turn import HangSeen
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.control import ControlFacts, control_scenario, read_control
+from wedgehog.harness.run.control_failure import path_hint
 from wedgehog.harness.run.playable_part import as_far_as
 from wedgehog.harness.run.skip_reasons import why_skipped
 from wedgehog.harness.scenario.model import Scenario
@@ -468,6 +469,20 @@ def test_a_request_that_the_provider_refuses_is_said_with_its_words():
     tell.refuse(tell.ask(), 400, scripted=False)
     facts = read(tell.fails().seal(), None)
     assert facts.says.startswith("the provider refused its request without any fault: 400 status 400")
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/chat/completions", "it lacks /v1: write {llm_url}/v1 in the spec"),
+        ("/v1/v1/messages", "it has /v1 twice: write {llm_url} without /v1 in the spec"),
+        ("/v1/chat/completion", ""),
+        ("/v1beta/openai/messages", ""),
+    ],
+)
+def test_a_path_without_its_version_or_with_two_is_named(path: str, hint: str):
+    """Some SDKs add /v1 to the base URL, and others do not."""
+    assert hint in path_hint(path) and bool(hint) is bool(path_hint(path))
 
 
 def test_an_answer_without_the_models_words_is_asked_about_its_place():

@@ -8,8 +8,9 @@ from wedgehog.fake_llm.conversation import Conversation, Message, ToolSpec
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.run import CpuWait, CpuWaitSeen
-from wedgehog.harness.run.control import CONTROL_TOOL, ControlFacts, read_control, shape_in
+from wedgehog.harness.run.control import ControlFacts, read_control, shape_in
 from wedgehog.harness.run.skip_reasons import why_skipped
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.testing import HistoryBuilder
 

@@ -62,7 +62,8 @@ def shape(node: yaml.Node | None) -> Any:
             value = [shape(entry) for entry in node.value]
         case _:
             value = node and node.value
-    return node and (node.tag, value, node.start_mark.line)
+    missing = node is not None and (node.tag, value) == ("tag:yaml.org,2002:null", "")
+    return node and (node.tag, value, None if missing else node.start_mark.line)
 
 
 def nodes(text: str, loader: Any) -> Any:

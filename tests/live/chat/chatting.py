@@ -11,6 +11,7 @@ while the answer grows; with `types` it shows that it types for as long as it wo
 - `tags`: makes its marks HTML tags, also where that tears them, and only logs that the chat could not read it
 - `tells`: says to its user what a bug above only logs
 - `edits-once`: goes on after an edit that the chat did not take, also after the last one
+- `misreads`: with `draft`, takes a last edit that changes nothing for an answer that was not sent
 - `must-type`: gives up the turn if it can not show that it writes
 - `types-on`: with `types`, never ends that
 - `polls-once`: polls no more after an error
@@ -89,7 +90,7 @@ class Draft:
     def becomes(self, answer):
         self.at = time.monotonic()
         answer = answer[:4000]
-        if answer == self.shown:
+        if answer == self.shown and "misreads" not in BUGS:
             return
         tries = 1 if "edits-once" in BUGS else TRIES
         chat("editMessageText", tries=tries, chat_id=CHAT_ID, message_id=self.id, text=answer)
@@ -131,6 +132,11 @@ def handle(text, said):
     said.append({"role": "assistant", "content": answer})
     if draft is not None:
         draft.becomes(answer)
+        if "misreads" in BUGS:
+            try:
+                draft.becomes(answer)
+            except ValueError:
+                chat("sendMessage", chat_id=CHAT_ID, text="(No response)")
         answer = answer[4000:]
     size = len(answer) if "in-one" in BUGS else 4000
     parts = [answer[at : at + size] for at in range(0, len(answer), size)]

@@ -86,6 +86,32 @@ def test_what_a_tool_has_sent_is_not_sent_again_as_the_reply(tmp_path: Path, bug
     assert (judged.verdict, judged.violated) == (status, ("output_once",) if status == "fail" else ()), judged.says
 
 
+@pytest.mark.parametrize(
+    ("bugs", "violated"),
+    [("", ()), ("asks-on once", ()), ("fills", ("no_false_error",)), ("asks-on", ("output_once",))],
+)
+def test_what_a_tool_has_sent_is_an_answer_also_before_an_empty_reply(
+    tmp_path: Path, bugs: str, violated: tuple[str, ...]
+):
+    """At level strict: no canned sentence stands beside it, and the model does not send it again."""
+    start = ["{python}", str(BOT.with_name("writing_bot.py")), "{chat_url}", "{llm_url}", *bugs.split()]
+    spec = {"name": "bot", "wire": "openai-chat", "level": "strict", "chat": {"start": start, "quiet_s": 0.5}}
+    (tmp_path / "bot.yaml").write_text(yaml.safe_dump(spec))
+    pair = entry("reply-is-empty-behind-a-sent-answer", tmp_path / "bot.yaml")
+    judged = play([pair], Options(tmp_path / "runs", network="embedded"))[pair.file.scenario.name, "bot"]
+    assert (judged.verdict, judged.violated) == ("fail" if violated else "pass", violated), judged.says
+
+
+@pytest.mark.parametrize(("bugs", "status"), [("draft", "pass"), ("", "pass"), ("draft misreads", "fail")])
+def test_an_edit_that_changes_nothing_has_not_failed(tmp_path: Path, bugs: str, status: str):
+    """At level strict: "(No response)" beside the answer."""
+    spec = tmp_path / bot(tmp_path, bugs, 60)
+    spec.write_text(yaml.safe_dump({**yaml.safe_load(spec.read_text()), "level": "strict"}))
+    pair = entry("next-message-goes-on", spec)
+    judged = play([pair], Options(tmp_path / "runs", network="embedded"))[pair.file.scenario.name, pair.agent.name]
+    assert (judged.verdict, judged.violated) == (status, ("no_false_error",) if status == "fail" else ()), judged.says
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     """All bots with a bug, each in its scenario."""

@@ -1,6 +1,8 @@
-"""A bot whose model writes to its user by a tool too: `writing_bot.py CHAT_URL LLM_URL [sends-both]`.
+"""A bot whose model writes to its user by a tool too: `writing_bot.py CHAT_URL LLM_URL [BUG]`. Standard library only.
 
-What the tool has sent is not sent again as the reply, unless it `sends-both`. Standard library only.
+What the tool has sent is not sent again as the reply, unless it `sends-both`. A last reply without words ends the turn,
+if a tool had sent some. With `fills` a canned sentence takes its place, and with `asks-on` the model is asked again;
+with `asks-on once` too, but what was sent is not sent again.
 """
 
 import json
@@ -27,17 +29,26 @@ def send(text):
 
 def answer(said):
     """Ask the model until it calls no tool; send its last words, if they were not sent."""
-    sent = []
+    sent, tries = [], 0
     while True:
         reply = post(f"{LLM}/v1/chat/completions", model="gpt-5", messages=said, tools=[TOOL])["choices"][0]["message"]
         said.append(reply)
         for call in reply.get("tool_calls") or []:
-            sent.append(send(json.loads(call["function"]["arguments"])["text"]))
+            text = json.loads(call["function"]["arguments"])["text"]
+            if text.strip() not in sent or "once" not in sys.argv:
+                sent.append(send(text))
             said.append({"role": "tool", "tool_call_id": call["id"], "content": "sent"})
         if reply.get("tool_calls"):
             continue
-        if reply["content"].strip() not in sent or "sends-both" in sys.argv:
-            send(reply["content"])
+        words = (reply["content"] or "").strip()
+        if not words and sent and "asks-on" in sys.argv and tries < 2:
+            tries += 1
+            said[-1:] = [{"role": "user", "content": "You have said nothing. Please answer."}]
+            continue
+        if not words and (not sent or "fills" in sys.argv):
+            send("I have completed the work, but have no response to give.")
+        elif words and (words not in sent or "sends-both" in sys.argv):
+            send(words)
         return
 
 

@@ -8,6 +8,8 @@ The page streams an answer, has a button to stop it, and shows errors. Its bugs:
 - `knows-nothing`: the page, loaded again, shows what was said, and the model is not told
 - `stays-busy`: the service forgets to say that a turn whose page has gone is over
 - `looks-idle`: the page, loaded while the service works, shows neither that nor what comes
+- `trips`: the button to stop does its work, and then reads what is not there
+- `beside`: an error stands beside each answer
 - `stops-nothing`: the button to stop changes the page only
 - `anew`: no bug: each time that the page is loaded, a new conversation begins
 - `by-clock`: the page shows only what is later than the message, by its own clock
@@ -144,6 +146,7 @@ async function send(text) {
         if (told.text && seen()) { it = it?.isConnected ? it : add("agent", ""); it.textContent = all }
         if (told.error) { if (seen()) alert.textContent = told.error; ended = true }
         if (told.end) ended = true
+        if (told.end && bug == "beside") alert.textContent = "Error: the reply could not be serialized"
       }
       if (bug == "by-clock") ended = true
     }
@@ -168,6 +171,7 @@ box.addEventListener("keydown", (key) => {
 stop.onclick = () => {
   if (bug == "stops-nothing") working(false)
   else fetch("/api/" + id, {method: "DELETE"})
+  if (bug == "trips") alert.textContent = "Error: Cannot read properties of undefined (reading 'abort')"
 }
 document.querySelector("#new").onclick = () => go(null)
 list()

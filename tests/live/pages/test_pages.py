@@ -108,3 +108,17 @@ def test_a_planted_bug_is_red_and_the_sound_agent_is_not(wedgehog: Any, tmp_path
     assert {it["agent"]: set(it["violated"]) for it in told} == STORIES[story]
     assert {it["agent"] for it in told if "page_kept" in it["strict"]} == FORGETFUL.get(story, set())
     _shows_pictures(tmp_path / "runs" / "latest", told)
+
+
+@pytest.mark.parametrize(("story", "buggy"), [("abort-in-mid-reply", "trips"), ("page-is-loaded-again", "beside")])
+def test_an_error_that_nothing_has_caused_is_red_at_level_strict(wedgehog: Any, tmp_path: Path, story: str, buggy: str):
+    """Beside a whole answer, or after a stop: the page has tripped over itself."""
+    for bug in ("sound", buggy):
+        words = ["{python}", str(AGENT), "{port}", "{llm_url}", "{session_dir}", bug]
+        page = {"start": words, "answer": "p.agent", "busy": "#busy", "stop": "#stop", "new_chat": "#new"}
+        spec = {"name": bug, "wire": "anthropic", "page": page, "start_s": 12, "recover_s": 0, "level": "strict"}
+        (tmp_path / f"{bug}.yaml").write_text(yaml.safe_dump(spec))
+    done = wedgehog("run", story, "--agent", "sound.yaml", "--agent", f"{buggy}.yaml", "--network", "embedded", JOBS)
+    assert done.returncode == 1, done.stdout + done.stderr
+    told = [json.loads(it.read_text()) for it in (tmp_path / "runs" / "latest").glob(f"{story}/*/verdicts.json")]
+    assert {it["agent"]: it["violated"] for it in told} == {"sound": [], buggy: ["no_false_error"]}

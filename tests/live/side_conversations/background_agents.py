@@ -15,6 +15,13 @@ BESIDE = {**DELEGATE, "properties": {**DELEGATE["properties"], "run_in_backgroun
 TARGET = {"type": "object", "properties": {"agent_id": TEXT}, "required": ["agent_id"]}
 BEGUN = "Launched {}. You will be told when it is done."
 LATE = "begins late"
+ENDS = {
+    "tells only the end": "has ended. What it said is in notes/subagent.md",
+    "keeps its words": "has ended",
+    "is idle": "is idle",
+}
+"""What is told of a subagent in the place of its words."""
+STATUS = '{"status": "completed"}'
 LATER = "Launched {}. Ask for its result with get_agent_result."
 
 
@@ -116,11 +123,11 @@ class Background(Agent):
         self.working.pop(label, None)
         self.results[label] = said
         if self.how == "asked" or self.fault == "tells nothing" or (failed and self.fault == "tells no failure"):
-            self.results[label] = "" if self.fault else said
+            self.results[label] = STATUS if self.fault == "keeps its words" else "" if self.fault else said
             return
         if self.fault == "drops what comes in a turn" and self.turn.locked():
             return
-        told = "has ended" if self.fault == "tells only the end" else f"{'failed' if failed else 'completed'}: {said}"
+        told = ENDS.get(self.fault, f"{'failed' if failed else 'completed'}: {said}")
         self.news.append(f"<notice>Your subagent {label} {told}</notice>")
         if self.how == "itself":
             async with self.turn:
@@ -157,6 +164,21 @@ async def waits(message, *, session_dir, llm_url, key):
 async def tells_only_the_end(message, *, session_dir, llm_url, key):
     """Correct: the model is told of the end, and the result is in a file."""
     return await of("end", message, session_dir, llm_url, key, bug="tells only the end")
+
+
+async def keeps_its_words(message, *, session_dir, llm_url, key):
+    """The model is told of the end, and the result is nowhere."""
+    return await of("keeps", message, session_dir, llm_url, key, bug="keeps its words")
+
+
+async def answers_with_a_status(message, *, session_dir, llm_url, key):
+    """The model asks for the result, and reads of the end only."""
+    return await of("completed", message, session_dir, llm_url, key, how="asked", bug="keeps its words")
+
+
+async def tells_that_it_is_idle(message, *, session_dir, llm_url, key):
+    """The same in other words."""
+    return await of("idle", message, session_dir, llm_url, key, bug="is idle")
 
 
 async def is_asked(message, *, session_dir, llm_url, key):

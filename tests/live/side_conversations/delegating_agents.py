@@ -25,6 +25,12 @@ SILENT = {
     "praises failure": '{"status": "completed"}',
 }
 """What a failed subagent returns."""
+AT_ITS_LIMIT = {
+    "ends empty": "",
+    "ends in canned words": "Task completed but no final response was generated.",
+    "ends well": "[OK] reader:",
+}
+"""What a subagent returns that has reached its limit of rounds."""
 MOST_TOKENS = 150_000
 
 
@@ -197,7 +203,11 @@ class Agent:
             if depth and self.bug == "ends with its tool" and any(failed for _, _, failed in results):
                 raise ModelError("Error: a tool failed")
             talk.add_results(results)
-        return "" if depth and self.bug == "ends empty" else "Error: stopped at the limit of tool rounds"
+        if depth and self.bug == "praises its last words":
+            return json.dumps({"success": True, "output": words})
+        if depth and self.bug == "ends with its last words":
+            return words or "The subagent was stopped at the limit of tool rounds, and has said nothing."
+        return AT_ITS_LIMIT.get(self.bug if depth else "", "Error: stopped at the limit of tool rounds")
 
     async def _asked(self, talk, sub):
         limit_s = {"waits": None, "hurries": 1}.get(self.bug, PATIENCE_S) if sub else PATIENCE_S
@@ -395,6 +405,26 @@ async def no_limit_below(message, *, session_dir, llm_url, key):
 async def ends_empty(message, *, session_dir, llm_url, key):
     """A subagent that has reached its limit of rounds has no words for its parent."""
     return await Agent(Anthropic, llm_url, key, bug="ends empty").answer(message, session_dir)
+
+
+async def ends_in_canned_words(message, *, session_dir, llm_url, key):
+    """The same, and the words of a success stand in their place."""
+    return await Agent(Anthropic, llm_url, key, bug="ends in canned words").answer(message, session_dir)
+
+
+async def ends_well(message, *, session_dir, llm_url, key):
+    """The same in a frame that says that all is well."""
+    return await Agent(Anthropic, llm_url, key, bug="ends well").answer(message, session_dir)
+
+
+async def praises_its_last_words(message, *, session_dir, llm_url, key):
+    """A subagent that has reached its limit is a success if it has said anything."""
+    return await Agent(Anthropic, llm_url, key, bug="praises its last words").answer(message, session_dir)
+
+
+async def ends_with_its_last_words(message, *, session_dir, llm_url, key):
+    """Correct: what a subagent said last is what its parent reads, also at its limit."""
+    return await Agent(Anthropic, llm_url, key, bug="ends with its last words").answer(message, session_dir)
 
 
 async def delegates_on(message, *, session_dir, llm_url, key):

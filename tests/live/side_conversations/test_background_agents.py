@@ -79,6 +79,15 @@ def test_a_result_or_a_failure_that_nothing_brings_is_red(ends: Callable[..., En
     }
 
 
+def test_word_of_an_end_without_words_is_red_at_level_strict(ends: Callable[..., Ends]):
+    """The model asks its subagent again, or waits for ever."""
+    quiet = callables("keeps_its_words", "answers_with_a_status", "tells_that_it_is_idle")
+    names = (ALONE, WORKS_ON, IN_TURN)
+    assert ends(quiet, *names, "--world=sim") == {}
+    red = {(name, agent): ("subagent_words_told",) for name in names for agent in quiet}
+    assert ends(quiet, *names, "--world=sim", "--level=strict") == red
+
+
 def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[..., Ends]):
     """An agent may wait for its subagents, end them, or let them go on; an orphan of a stopped turn is red too.
 

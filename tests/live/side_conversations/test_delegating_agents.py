@@ -172,6 +172,23 @@ def test_a_subagent_has_a_limit_of_rounds_of_its_own(played: Any):
     }
 
 
+def test_a_subagent_at_its_limit_is_no_success_at_level_strict(played: Any):
+    """Its parent reads of the limit, or the words that the subagent had said itself."""
+    silent, talking = names = ("subagent-calls-tools-for-ever", "subagent-talks-and-never-ends")
+    sound = ["readers", "planner", "specialists", "ends_with_its_last_words"]
+    lie = ["ends_in_canned_words", "ends_well", "praises_its_last_words"]
+    found = played([*sound, *lie], *names)
+    assert set(stands(found).values()) == {("pass",)}
+    told = {of: check("failure_told", history).status for of, (_, _, history) in found.items()}
+    assert {of for of, status in told.items() if status == "fail"} == {
+        (silent, "ends_in_canned_words"),
+        (silent, "ends_well"),
+        (silent, "praises_its_last_words"),
+        (talking, "ends_in_canned_words"),
+        (talking, "praises_its_last_words"),
+    }
+
+
 def test_subagents_that_wait_for_their_own_must_not_hold_the_last_places(played: Any):
     """Eight subagents without others come to an end with four places, one after the other.
 

@@ -104,3 +104,29 @@ def test_an_empty_result_of_a_subagent_that_reached_its_limit_is_red(rounds: int
     assert verdict.status == status
     if status == "fail":
         assert "subagent 1 was ended before its tool had run" in verdict.says
+
+
+@pytest.mark.parametrize(
+    ("words", "chars", "signs", "status"),
+    [
+        ("", 51, ("success",), "fail"),
+        ("", 12, (), "fail"),
+        ("", 40, ("failed", "part"), "pass"),
+        ("I look at it.", 12, (), "nothing"),
+        ("I look at it.", 40, ("success",), "fail"),
+        ("The first part is done.", 40, ("success",), "nothing"),
+        ("", 0, (), "nothing"),
+    ],
+)
+def test_what_a_subagent_at_its_limit_is_worth_is_told_at_level_strict(
+    words: str, chars: int, signs: Sequence[str], status: str
+):
+    """Its own words may be what its parent reads; an empty result is red at level safe."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True], name="task")
+    for step in range(1, 6):
+        tell.reply(tell.ask(step, side="subagent 1", background="subagent"), words, tools=[True])
+    told = result(token, chars=chars, printed=False, signs=signs)
+    tell.reply(tell.ask(2, results=[told]), f"Done {tell.nonce}")
+    assert check("failure_told", tell.end().seal()).status == status

@@ -41,11 +41,12 @@ def next_message(
     quotes: Sequence[int] = (),
     notices: Sequence[str] = (),
     tools: Sequence[str] = (),
+    lead: bool | None = None,
     stderr: str = "",
 ) -> Verdict:
     tell.wait(after_s)
     tell.message()
-    tell.reply(tell.ask(1, quotes=quotes, notices=notices, tools=tools), f"Done {tell.nonce}")
+    tell.reply(tell.ask(1, quotes=quotes, notices=notices, tools=tools, lead=lead), f"Done {tell.nonce}")
     return check(name, tell.end(stderr=stderr).seal())
 
 
@@ -70,6 +71,37 @@ def test_a_process_that_stays_leaves_no_orphan(tell: HistoryBuilder):
 def test_word_of_its_end_is_enough_but_not_that_of_another_call(tell: HistoryBuilder, notice: str, status: str):
     ends(tell)
     assert next_message(tell, notices=[notice]).status == status
+
+
+@pytest.mark.parametrize(("lead", "status"), [(False, "fail"), (True, "pass"), (None, "pass")])
+def test_word_of_an_end_says_where_the_words_are(tell: HistoryBuilder, lead: bool | None, status: str):
+    """At level strict. Old runs have not recorded it."""
+    ends(tell)
+    assert next_message(tell, "subagent_words_told", notices=["a1"], lead=lead).status == status
+
+
+def test_words_that_came_or_may_be_asked_for_are_not_missed(tell: HistoryBuilder):
+    """In the conversation, or by a tool; where not even the end is told, that is another matter."""
+    call = ends(tell)
+    assert next_message(tell, "subagent_words_told", notices=["a1"], lead=False, quotes=[call]).status == "pass"
+
+
+def test_a_tool_that_waits_for_a_subagent_can_bring_its_words(tell: HistoryBuilder):
+    ends(tell)
+    tools = ["bash", "wait_agent"]
+    assert next_message(tell, "subagent_words_told", notices=["a1"], lead=False, tools=tools).status == "pass"
+
+
+def test_words_that_could_be_anyones_are_not_judged(tell: HistoryBuilder):
+    """Nothing shows whether they came."""
+    tell.end()
+    tell.reply(tell.ask(1, side="subagent 1", turn=1), "It is empty.")
+    assert next_message(tell, "subagent_words_told", notices=["a1"], lead=False).status == "nothing"
+
+
+def test_an_end_that_nothing_tells_of_is_left_to_another_check(tell: HistoryBuilder):
+    ends(tell)
+    assert next_message(tell, "subagent_words_told").status == "nothing"
 
 
 def test_the_user_may_hear_of_it_in_the_place_of_the_model(tell: HistoryBuilder):

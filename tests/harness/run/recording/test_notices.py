@@ -2,8 +2,8 @@
 
 import pytest
 
-from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen
-from wedgehog.harness.run.recording.notices import notices_in
+from wedgehog.fake_llm.conversation import Conversation, Message, ToolCallSeen, ToolResultSeen, ToolSpec
+from wedgehog.harness.run.recording.notices import notices_in, notices_lead_on
 
 
 def found(*messages: Message) -> tuple[str, ...]:
@@ -36,6 +36,23 @@ def test_another_message_is_none(text: str):
 
 def test_what_the_model_said_is_none():
     assert not found(Message("assistant", "The agent has finished."))
+
+
+@pytest.mark.parametrize(
+    ("text", "leads"),
+    [
+        ("<task-id>a1</task-id><status>completed</status>", False),
+        ('{"type": "idle_notification", "from": "agent-1", "idleReason": "available"}', False),
+        ("Agent a1 completed. Its output: /tmp/a1.output", True),
+        ("Agent a1 has ended, see notes/a1.md", True),
+        ("Agent a1 has ended. Call read_notes for more.", True),
+        ("The file /tmp/x is large.", False),
+    ],
+)
+def test_a_notice_may_name_a_place_or_a_tool(text: str, leads: bool):
+    """Another text may name one too."""
+    tools = (ToolSpec("read_notes", "", {}), ToolSpec("bash", "", {}))
+    assert notices_lead_on(Conversation("anthropic", "m", True, (Message("user", text),), tools=tools)) is leads
 
 
 def test_the_second_of_two_equal_notices_is_another_one():

@@ -143,3 +143,22 @@ def test_a_run_that_waited_a_quarter_of_its_time_did_not_have_the_processors_it_
     tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=10)
     tell.waited(waited_s, for_s=5)
     assert busy(tell.end().seal()) == says
+
+
+def test_the_share_of_the_last_two_seconds_that_runs_waited(manual_clock: Any):
+    """Earlier looks no longer count, and what belongs to no run does not either."""
+    queue = FakeQueue()
+    cpu = watch(queue, now=manual_clock.now)
+    assert cpu.share() == 0.0
+    manual_clock.s = 60.0
+    with cpu.meter("c/1", manual_clock):
+        for found, share in (({"c/1/agent": [0.5]}, 0.5), ({}, 0.25), ({}, 0.0), ({"c/1": [3.0], "c/2": [3.0]}, 1.0)):
+            manual_clock.s, queue.found = manual_clock.s + 1.0, found
+            cpu.look()
+            assert cpu.share() == share
+    queue.own_s = 0.5
+    with cpu.meter("c/2", manual_clock):
+        manual_clock.s += 2.0
+        queue.found = {}
+        cpu.look()
+        assert cpu.share() == 0.25
