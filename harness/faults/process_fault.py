@@ -5,10 +5,10 @@ from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from wedgehog.harness.faults.base import Aim, Fault, Need
 
-Whom = Literal["tree", "leader", "worker", "tool", "server"]
+Whom = Literal["tree", "leader", "worker", "subagent", "tool", "server"]
 """`tree`: the agent's process and everything below it; `leader`: that process alone; `worker`: the process below it
-that asks the model, and all below that; `tool`: the shell that runs the scripted command, and all below it;
-`server`: the tool host's."""
+that asks the model, and all below that; `subagent`: such a process where the agent itself asks it too; `tool`: the
+shell that runs the scripted command, and all below it; `server`: the tool host's."""
 SignalName = Literal["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGABRT", "SIGSEGV"]
 Demand = Literal["abort", "give_up"]
 
@@ -90,6 +90,11 @@ class ProcessFault(ActorFault):
     def at_server(self) -> bool:
         """Whether the process is our tool host's server, not the agent's."""
         return self.hits == "server"
+
+    @property
+    def at_subagent(self) -> bool:
+        """Whether it hits the process of a subagent, which few agents have."""
+        return self.hits == "subagent"
 
     @property
     def links(self) -> tuple[str, ...]:

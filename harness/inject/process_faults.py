@@ -184,7 +184,7 @@ class AgentHands:
             self.agent.dying_until_s = self.run.clock.now() + self.agent.targets.grace_s
             self.agent.targets.processes.struck(number, self.agent.targets.grace_s, turn)
         hit = Hit(pids, await self._proof(processes, number, leaders))
-        connected = [process for process in processes if process.pid in leaders or whom == "worker"]
+        connected = [process for process in processes if process.pid in leaders or whom in ("worker", "subagent")]
         self.agent.leaves = bool(connected) and not await gone(connected, self.run.clock.sleep, DEAD_AT_ONCE_S)
         return hit
 

@@ -18,6 +18,7 @@ from wedgehog.harness.agents.sessions import one_session_reason
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_checks import template_names
 from wedgehog.harness.faults.base import WireFault
+from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.model_reasons import Reasons, of_forms, of_wire
 from wedgehog.harness.run.playable_part import goes_on
@@ -225,6 +226,8 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         "the agent has no worker: no program below its own process that it reads from asks the model twice": (
             "worker" in needs and not control.worker
         ),
+        "the agent has a worker, so that no process below it is known to be a subagent's": control.worker
+        and any(isinstance(it.fault, ProcessFault) and it.fault.at_subagent for it in scenario.faults),
     }
 
 

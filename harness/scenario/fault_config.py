@@ -9,7 +9,7 @@ from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveI
 
 from wedgehog.fake_llm.script.items import ConfigModel
 from wedgehog.harness.faults.base import Fault, Need, WireFault, parse_fault
-from wedgehog.harness.faults.process_fault import ActorFault
+from wedgehog.harness.faults.process_fault import ActorFault, ProcessFault
 from wedgehog.harness.scenario import link_triggers
 from wedgehog.harness.scenario import trigger as triggers
 from wedgehog.harness.scenario.fault_plan import ALWAYS, PlannedFault, StickTo
@@ -142,6 +142,8 @@ class FaultConfig(ConfigModel):
         """Why a correct agent may never meet it; empty for one that each agent meets."""
         if self.at.session == "idle":
             return "no program below the agent's own process lived between two messages"
+        if isinstance(self.fault, ProcessFault) and self.fault.at_subagent:
+            return "in this run no subagent had a process of its own"
         if self.at.chat in _OF_SOME:
             return _OF_SOME[self.at.chat]
         return self.fault.unmet if self.fault.for_some else ""

@@ -11,7 +11,7 @@ from wedgehog.harness.faults.process_fault import ActorFault, Hands, ProcessFaul
 
 @fault("kill", family="actor")
 class Kill(ProcessFault):
-    """Processes are ended by a signal: the agent's `tree` or `leader`, its `worker`, the running `tool`, or `server`.
+    """Processes are ended by a signal: the agent's `tree`, `leader`, `worker`, `subagent` or `tool`, or our `server`.
 
     The turn of a killed agent is over, and no answer is expected; the next message goes to the same session. `tear`
     removes half of the last line of the session file that was written last, as a crash does in the middle of a write.
@@ -24,8 +24,8 @@ class Kill(ProcessFault):
     whom: Whom = "tree"
     tear: bool = False
     aim_hint: ClassVar[str] = ", or `whom: server` and `link: tool:mcp`"
-    undrawn: ClassVar[tuple[str, ...]] = ("tear", "worker")
-    """A file that is replaced whole is never torn, and few agents have a worker."""
+    undrawn: ClassVar[tuple[str, ...]] = ("tear", "worker", "subagent")
+    """A file that is replaced whole is never torn, and few agents have a worker, or a process for a subagent."""
 
     async def act(self, hands: Hands) -> None:
         """Send the signal."""

@@ -69,6 +69,7 @@ def _kills(kills: Sequence[AgentKilled]) -> str:
         "leader": "the agent",
         "tree": "the agent",
         "worker": "the process that asks the model",
+        "subagent": "the subagent's process",
         "tool": "the tool",
         "server": "the tool server",
     }

@@ -13,7 +13,7 @@ from wedgehog.harness.faults.process_fault import Whom
 from wedgehog.harness.inject.targets import ProcessTargets
 from wedgehog.harness.record.clock import Clock
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, MAIN_SESSION
-from wedgehog.harness.run.watching.workers import Peers, askers_below, workers_below
+from wedgehog.harness.run.watching.workers import Peers, askers_below, subagents_below, workers_below
 from wedgehog.harness.sandbox.process_info import tree_of
 from wedgehog.harness.sandbox.signals import tree
 
@@ -49,6 +49,9 @@ class AgentProcesses(ProcessTargets):
             tool = next(self._tool(token), None)
             for pid in _leaders(self._of(turn)):
                 yield from workers_below(pid, self.peers, tool, self._asked)
+        if whom == "subagent":
+            for pid in _leaders(self._of(turn)):
+                yield from subagents_below(pid, self.peers)
         for pid in _leaders(self._of(turn)) if whom in AGENT_ITSELF else ():
             found = tree(pid)
             yield from found if whom == "tree" else [process for process in found if process.pid == pid]

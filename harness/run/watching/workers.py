@@ -52,6 +52,21 @@ def workers_below(
                 yield from head.children(recursive=True)
 
 
+def subagents_below(leader: int, peers: Peers) -> Iterator[psutil.Process]:
+    """The processes below an agent's own one that ask the model now, and whose output the agent reads.
+
+    A launcher gives its own output to the agent, which is none of them. What a subagent has started is not among them:
+    it may hold the subagent's output open.
+    """
+    with suppress(psutil.Error):
+        top = psutil.Process(leader)
+        below = top.children(recursive=True)
+        asking = {peer.pid for peer in peers(below) if peer.link == MODEL} if below else set()
+        for one in below:
+            if one.pid in asking and _output(one) not in (_output(top), ""):
+                yield one
+
+
 def _is_the_agent(process: psutil.Process, top: psutil.Process) -> bool:
     """Whether what the agent started for this process writes where the agent does."""
     return _output(_head(process, top)) in (_output(top), "")

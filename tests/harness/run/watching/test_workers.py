@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import psutil
 import pytest
 
-from wedgehog.harness.run.watching.workers import workers_below
+from wedgehog.harness.run.watching.workers import subagents_below, workers_below
 from wedgehog.harness.sandbox.process_info import Peer
 
 STARTS = "import subprocess, sys; it = subprocess.Popen({below!r}, **{how}); print(it.pid, flush=True); it.wait()"
@@ -112,3 +112,12 @@ def _child_of(pid: int) -> int:
     while True:
         for child in psutil.Process(pid).children():
             return int(child.pid)
+
+
+def test_a_process_that_asks_beside_its_agent_is_a_subagents(started: Callable[..., tuple[int, int]]):
+    """The agent reads what it writes; a launcher does not. What it has started lives on."""
+    agent, below = started(**PIPED)
+    assert pids(subagents_below(agent, asking(agent, below))) == [below]
+    assert pids(subagents_below(agent, asking(agent))) == []
+    launcher, program = started()
+    assert pids(subagents_below(launcher, asking(program))) == []
