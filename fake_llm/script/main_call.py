@@ -74,6 +74,8 @@ class MainShape:
 
 
 PURPOSES = ("title", "summar", "compact", "memor", "loop", "suggest", "classif", "topic")
+_SUMS_UP = ("sum up", "sums up", "summing up", "condense", "recap")
+"""Other words for a summary. They count in what the agent asks for, not in all that was said."""
 COMPACTING = ("summary", "compact")
 """The purposes of background calls that make a conversation shorter."""
 AT_LIMIT = re.compile(
@@ -85,7 +87,7 @@ _BRIEF = re.compile(r"\b(?:under|than|most|within|in) (\d+) (characters|words|le
 LONGEST_TITLE = {"words": 30, "characters": 200, "letters": 200}
 """A summary that may be longer stands for the conversation itself."""
 COMPACT = re.compile(
-    r"\b(summari[sz]e|condense|compact|(write|create|provide|produce|generate|give)\b.{0,40}\bsummary)\b"
+    r"\b(summari[sz]e|sums? up|condense|compact|recap|(write|create|provide|produce|generate|give)\b.{0,40}\bsummary)\b"
     r".{0,200}\b(conversation|context|history|transcript|session|so far)\b",
     re.IGNORECASE | re.DOTALL,
 )
@@ -93,7 +95,13 @@ COMPACT = re.compile(
 
 def asks_aside(last: str) -> bool:
     """Whether the last message asks for a summary, a title or a check, and not for the last words at a limit."""
-    return any(map(last.lower().__contains__, PURPOSES)) and AT_LIMIT.search(last) is None
+    return any(map(last.lower().__contains__, (*PURPOSES, *_SUMS_UP))) and AT_LIMIT.search(last) is None
+
+
+def _found_in(asks: str) -> str | None:
+    """The first word of a purpose in what an agent asks for."""
+    found = next((word for word in PURPOSES if word in asks), None)
+    return found or ("summar" if any(word in asks for word in _SUMS_UP) else None)
 
 
 def purpose_of(conversation: Conversation, told: str = "") -> str:
@@ -104,7 +112,7 @@ def purpose_of(conversation: Conversation, told: str = "") -> str:
     system = [message for message in conversation.messages if message.role == "system"]
     asks = " ".join([message.text.lower() for message in (*system, *conversation.messages[-1:])])
     text = " ".join([message.text.lower() for message in conversation.messages])
-    found = next((word for said in (told.lower(), asks, text) for word in PURPOSES if word in said), None)
+    found = _found_in(told.lower()) or _found_in(asks) or next((word for word in PURPOSES if word in text), None)
     brief = _BRIEF.search(asks)
     if found == "summar" and brief is not None and int(brief[1]) <= LONGEST_TITLE[brief[2]]:
         return "title"

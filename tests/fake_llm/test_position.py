@@ -396,6 +396,11 @@ def test_a_call_that_carries_our_results_is_main_whatever_it_looks_like():
         ("You are at your limit. Answer now.", ""),
         ("Maximum number of tool iterations reached. Provide a final response that summarizes your work.", ""),
         ("Summarize the conversation for another model that goes on with it.", "summary"),
+        ("Sum up this conversation in a few sentences. Keep names and results.", "summary"),
+        ("Condense what was said before.", "summary"),
+        ("Give a recap of the dialogue for another model.", "summary"),
+        ("You are at your limit of steps. Sum up what you have done.", ""),
+        ("Sum up the talk in at most 5 words.", "title"),
         ("Is this a loop? Say yes or no.", "loop"),
     ],
 )

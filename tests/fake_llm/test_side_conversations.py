@@ -339,6 +339,7 @@ def test_a_new_turn_without_a_marker_is_the_main_conversation(positions: Positio
         ("Summarize the conversation so far in detail.", "compact"),
         ("Please write a detailed summary of this session for a colleague.", "compact"),
         ("You have reached the maximum number of steps. Summarize the conversation.", ""),
+        ("Sum up our conversation so far.", "compact"),
         ("Now summarise the files for me.", ""),
     ],
 )

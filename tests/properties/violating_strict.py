@@ -8,7 +8,7 @@ from tests.properties.valid_runs import RunDraw, Violation
 from tests.properties.violating_tools import begins_in_the_background
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.fault import FaultFired
-from wedgehog.harness.record.events.turn import ToldUsage
+from wedgehog.harness.record.events.turn import PermissionAsked, ToldUsage
 from wedgehog.harness.testing.history_builder import CUT_TEXT, result
 
 TRACE = 'Traceback (most recent call last):\n  File "agent.py", line 7, in ask\nValueError: the reply is no JSON'
@@ -335,6 +335,18 @@ def _called_stopped(play: RunDraw) -> None:
     play.tell.end()
 
 
+def _not_asked_again(play: RunDraw) -> None:
+    """The user allows a command once, and the next one runs without a question."""
+    for asks in (True, False):
+        number = play.tell.message()
+        (token,) = play.tell.reply(play.ask(1), tools=[True])
+        if asks:
+            offered = ("allow_once", "allow_always", "reject_once")
+            play.tell.add(PermissionAsked(turn=number, offered=offered, chosen="allow_once", tokens=(token,)))
+        play.tell.answer_step(2, [play.tell.runs(token)])
+        play.tell.end()
+
+
 def _failed_turn_forgotten(play: RunDraw) -> None:
     """A tool ran, the turn failed, and the next one does not know of it."""
     play.tell.message()
@@ -440,6 +452,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "calls_kept": (_a_lost_call,),
     "cut_told": (_cut_told,),
     "next_command_runs": (_next_command_runs,),
+    "asked_each_time": (_not_asked_again,),
     "output_told": (_output_told, _called_stopped),
     "history_kept": (_history_kept, _failed_turn_forgotten, _stopped_turn_forgotten),
     "output_once": (_output_once, _words_again),
