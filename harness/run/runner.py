@@ -57,7 +57,7 @@ from wedgehog.harness.sandbox.disk import NoDiskError
 from wedgehog.harness.sandbox.hosts.private_hosts import PrivateHosts
 from wedgehog.harness.sandbox.namespaces import NoNetworkError
 from wedgehog.harness.sandbox.process_info import peers_of
-from wedgehog.harness.scenario.trigger import BACKEND, CHANNEL, CHAT, HOST, STORE
+from wedgehog.harness.scenario.trigger import BACKEND, CHANNEL, CHAT, COMPACTION, HOST, STORE
 from wedgehog.harness.services import beacon
 from wedgehog.harness.services.backend import host_port
 from wedgehog.harness.sim.loop import watch_commands
@@ -163,6 +163,7 @@ class _Run:
             store.keep_body,
             look,
             has_tools=bool(scenario.tools),
+            harms_summaries=any(it.at.on == COMPACTION for it in scenario.faults),
             rules=scenario.rules,
         )
         self.pipes = StdioServer(network, self.injector.pipes.resets, self.injector.pipes)

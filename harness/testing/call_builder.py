@@ -85,6 +85,7 @@ class CallBuilder:
         notices: Sequence[str] = (),
         lead: bool | None = None,
         tool_notices: Sequence[str] | None = None,
+        loss_notices: Sequence[str] | None = None,
         body_bytes: int = 0,
         model: str = "",
     ) -> int:
@@ -96,8 +97,8 @@ class CallBuilder:
         `shared` the share of the first one in it, and `rules` whether it has the project's rules; `replies` are the
         calls whose text it carries, by default all earlier ones, `echoed` those whose text it carries twice, and
         `begun` those whose first words it carries. `notices` say of subagents that they have ended, `lead` whether they
-        name a place with more, and `tool_notices` that tools failed (None: not recorded). `body_bytes` is the size of
-        its body, and `model` another model than that of the run.
+        name a place with more, `tool_notices` that tools failed, and `loss_notices` that messages were left out (None:
+        not recorded). `body_bytes` is the size of its body, and `model` another model than that of the run.
         """
         background = background or side.rpartition(" ")[0]
         of = self.turn if turn is None else turn
@@ -121,6 +122,7 @@ class CallBuilder:
                 notices=tuple(notices),
                 notices_lead=lead,
                 tool_notices=None if tool_notices is None else tuple(tool_notices),
+                loss_notices=None if loss_notices is None else tuple(loss_notices),
                 key=key,
                 body_hash=body if body is not None else f"{side or background}body{of}.{step}",
                 body_bytes=body_bytes,

@@ -98,6 +98,17 @@ def _instructions_kept(play: RunDraw) -> None:
         play.tell.end()
 
 
+def _kept_without_summary(play: RunDraw) -> None:
+    """The model gives no words for a summary, and the first message is gone."""
+    play.tell.message()
+    play.tell.reply(play.tell.ask(1, loss_notices=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+    number = play.tell.message()
+    play.tell.reply(play.tell.ask(1, background="compact"), "")
+    play.tell.reply(play.tell.ask(1, sees=(number,), loss_notices=()), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _summed_up_once(play: RunDraw) -> None:
     """Each request is preceded by a new summary of all that was said."""
     for _ in range(4):
@@ -461,6 +472,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "exit_code_tells": (_exit_code_tells,),
     "instructions_kept": (_instructions_kept,),
     "summed_up_once": (_summed_up_once,),
+    "kept_without_summary": (_kept_without_summary,),
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),
     "said_once": (_said_once, _behind_its_tools),

@@ -86,6 +86,8 @@ class RequestArrived(Event):
     """Whether a text with one of them names a place or a tool, where more can be read; None: not recorded."""
     tool_notices: tuple[str, ...] | None = None
     """Digests of what its system text and messages say of failures of tools; None if this was not recorded."""
+    loss_notices: tuple[str, ...] | None = None
+    """Digests of what they say of messages that were left out; None if no fault strikes requests for a summary."""
     websocket: bool = False
     """Whether it came as a message of a WebSocket."""
     max_tokens: int | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from wedgehog.fake_llm.conversation import Conversation
 from wedgehog.fake_llm.script.roles import names_subagent, names_wait
+from wedgehog.harness.record.loss_words import lines_of_left_out
 from wedgehog.harness.record.tool_words import lines_of_missing_tools
 
 _SCANNED = 20_000
@@ -73,15 +74,28 @@ def _texts_of_subagents(conversation: Conversation) -> Iterator[str]:
 
 def tool_notices_in(conversation: Conversation) -> tuple[str, ...]:
     """Digests of the lines that speak of tools that fail: in its system text, and in all messages but the model's."""
-    texts = (said.text for said in conversation.messages if said.role != "assistant")
-    return tuple(sorted({_digest(line) for text in texts for line in lines_of_missing_tools(text)}))
+    return _digests_of_lines(conversation, lines_of_missing_tools)
+
+
+def loss_notices_in(conversation: Conversation) -> tuple[str, ...]:
+    """Digests of the lines that speak of messages that were left out: in the same texts."""
+    return _digests_of_lines(conversation, lines_of_left_out)
+
+
+def _digests_of_lines(conversation: Conversation, lines_of: Callable[[str], Iterator[str]]) -> tuple[str, ...]:
+    texts = (_scanned(said.text) for said in conversation.messages if said.role != "assistant")
+    return tuple(sorted({_digest(line) for text in texts for line in lines_of(text)}))
 
 
 def _passages(text: str) -> Iterator[str]:
-    scanned = text if len(text) <= 2 * _SCANNED else f"{text[:_SCANNED]}\0{text[-_SCANNED:]}"
+    scanned = _scanned(text)
     passages = [found[0] for found in _NOTICE.finditer(scanned)]
     for passage in passages if scanned.isascii() else [*passages, scanned]:
         yield _digest(passage)
+
+
+def _scanned(text: str) -> str:
+    return text if len(text) <= 2 * _SCANNED else f"{text[:_SCANNED]}\0{text[-_SCANNED:]}"
 
 
 def _digest(text: str) -> str:

@@ -27,7 +27,7 @@ from wedgehog.harness.record.events.service import TokenAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.run.recording.carried_results import CarriedResults
 from wedgehog.harness.run.recording.instructions import Instructions
-from wedgehog.harness.run.recording.notices import notices_in, notices_lead_on, tool_notices_in
+from wedgehog.harness.run.recording.notices import loss_notices_in, notices_in, notices_lead_on, tool_notices_in
 from wedgehog.harness.run.recording.placing import Placing, SentReply
 from wedgehog.harness.run.recording.retry_after import retry_after_s
 
@@ -71,18 +71,20 @@ class Recorder:
         look: Callable[[], None] = lambda: None,
         *,
         has_tools: bool = False,
+        harms_summaries: bool = False,
         rules: str = "",
     ) -> None:
         """`keep_body` stores a request's body and returns its hash; `look` records new beacons before each request.
 
-        `has_tools`: the scenario has tools of our host. `rules` are the project's.
+        `has_tools`: the scenario has tools of our host. `harms_summaries`: a fault strikes requests for a summary.
+        `rules` are the project's.
         """
         self._history, self._clock, self._placing, self._injector = history, clock, placing, injector
         self._keep_body, self._look = keep_body, look
         self._calls: dict[int, _RecordedCall] = {}
         self._last_on: dict[int, _RecordedCall] = {}
         self._carried = CarriedResults(placing)
-        self._delegated, self._has_tools = False, has_tools
+        self._delegated, self._has_tools, self._harms_summaries = False, has_tools, harms_summaries
         self._instructions = Instructions(rules)
 
     async def gate(self, point: fact.Point) -> Sequence[int]:
@@ -169,6 +171,7 @@ class Recorder:
                 notices=self._notices(talk) if self._delegated and not place.background else (),
                 notices_lead=notices_lead_on(talk) if self._delegated and not place.background else None,
                 tool_notices=tool_notices_in(talk) if self._has_tools and not place.background else None,
+                loss_notices=loss_notices_in(talk) if self._harms_summaries and not place.background else None,
                 max_tokens=talk.max_tokens,
                 key=seen.key,
                 body_hash=self._keep_body(seen.body),

@@ -79,7 +79,8 @@ class Compacting(Agent):
             self.said_instead = asks.said[-1:] if calls and self.bug == "keeps the reply of a compaction" else []
         except (ModelError, ValueError, KeyError, IndexError):
             words = ""
-        return words if words or self.bug == "asks until it has words" else "Earlier messages had to be left out."
+        takes_it_as_it_is = self.bug in ("asks until it has words", "believes an empty summary")
+        return words if words or takes_it_as_it_is else "Earlier messages had to be left out."
 
     async def _summarized(self, asks):
         for _ in range(ASKED_AGAIN if self.bug == "asks the same again" else 0):
@@ -268,4 +269,6 @@ keeps_the_reply_of_a_compaction = _agent(Compacting, Anthropic, "keeps the reply
 keeps_a_result_without_its_call = _agent(Trims, OpenAI, "keeps a result without its call")
 sums_up_for_one_request = _agent(ForOneRequest, OpenAI)
 counts_its_system_text_too = _agent(Compares, Wordy, "counts its system text too")
+believes_an_empty_summary = _agent(Compacting, Anthropic, "believes an empty summary")
+believes_an_empty_summary_and_keeps_the_end = _agent(KeepsTheEnd, Anthropic, "believes an empty summary")
 asks_the_same_again = _agent(Compacting, Anthropic, "asks the same again")

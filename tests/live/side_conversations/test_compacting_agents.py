@@ -55,6 +55,8 @@ BUGS = (
     "keeps_a_result_without_its_call",
     "sums_up_for_one_request",
     "counts_its_system_text_too",
+    "believes_an_empty_summary",
+    "believes_an_empty_summary_and_keeps_the_end",
 )
 Result = tuple[str, set[str], set[str]]
 
@@ -181,3 +183,13 @@ def test_a_summary_that_is_used_for_one_request_is_made_again_for_the_next(found
 def test_a_summary_that_is_always_thrown_away_ends_the_session(found: dict[tuple[str, str], Result]):
     """It is compared with the messages alone, and counts with the system text."""
     assert found[WINDOW, "counts_its_system_text_too"] == ("pass", set(), {"session_goes_on"})
+
+
+@pytest.mark.parametrize("scenario", [EMPTY, FAILS, CALLS])
+@pytest.mark.parametrize("agent", ["believes_an_empty_summary", "believes_an_empty_summary_and_keeps_the_end"])
+def test_an_empty_summary_does_not_stand_for_the_conversation(
+    found: dict[tuple[str, str], Result], agent: str, scenario: str
+):
+    """All that was said is gone, and neither user nor model is told. A correct agent writes so in its place."""
+    assert found[scenario, agent] == ("pass", set(), {"kept_without_summary"})
+    assert found[WORKS, agent] == ("pass", set(), set())

@@ -1,0 +1,21 @@
+"""Lines by which an agent says that messages were left out, to its user or to its model."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_LEFT_OUT: Final = re.compile(
+    r"left out|leav\w+ out|omit|remov|drop|truncat|trim|discard|prun|shorten|unavail|not available|\blost\b|no longer"
+    r"|forg[eo]t|elided|evict|cut (?:off|out|short)|re-?set\b|anew|from scratch"
+    r"|\b(?:no|without|empty|missing|fail\w*)\b[^.]{0,40}summar|summar[^.]{0,60}\b(?:no|not|fail\w*|empty|missing|could)\b"
+    r"|summar\w* error",
+    re.IGNORECASE,
+)
+"""The words are wide on purpose: an agent that says one of them is not blamed."""
+
+
+def lines_of_left_out(text: str) -> Iterator[str]:
+    """Yield the lines that say that messages are missing, or their summary; one of another language may say it too."""
+    for line in text.splitlines():
+        if not line.isascii() or _LEFT_OUT.search(line):
+            yield line
