@@ -253,9 +253,11 @@ class Campaign:
         if not found or self._told_busy:
             return
         self._told_busy = True
-        jobs = self.options.jobs
-        says = f"busy machine: {what}: {found} ({processors()} processors, --jobs {jobs})"
-        fewer = "; try fewer --jobs" if jobs > 1 else ""
+        jobs, most = self.options.jobs, self.options.most_jobs
+        at_once, fewer = f"--jobs {jobs}", "; try fewer --jobs" if jobs > 1 else ""
+        if most > jobs:
+            at_once, fewer = f"up to {most} runs at once", "; try --jobs 1"
+        says = f"busy machine: {what}: {found} ({processors()} processors, {at_once})"
         self.say(f"{says}; what can be late for that reason alone is inconclusive{fewer}")
 
     def _describe(self, network: Network) -> None:

@@ -9,6 +9,7 @@ from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
 from wedgehog.harness.invariants.user.cause_told import words_read
 from wedgehog.harness.record.call_failures import went_wrong
 from wedgehog.harness.record.events.call import CALLS_AT_ONCE
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import AGENT_ITSELF, AgentKilled
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
@@ -17,12 +18,13 @@ from wedgehog.harness.record.verdict import Verdict, inconclusive, passed
 from wedgehog.harness.record.views import Call, Turn
 
 _OF_A_LIMIT = re.compile(r"token|limit|length|\bcut\b|truncat|incomplete|too long", re.IGNORECASE)
+_OF_TIME = re.compile(r"tim(?:ed?|ing)?[ -]?out|deadline|time limit|too (?:long|slow)", re.IGNORECASE)
 AUXILIARY = ("title", "summary", "compact", "memory")
 """Purposes of background calls without which every agent can answer."""
 
 
 @invariant("turn_answered", asked=True)
-def turn_answered(history: History, *, plan_errors: bool = False) -> Iterator[Verdict]:
+def turn_answered(history: History, *, plan_errors: bool = False, slow_errors: bool = False) -> Iterator[Verdict]:
     """Every message of the scenario is answered (asked where the next try would have worked).
 
     `turn_deadline` judges silence until the deadline. A turn that was stopped or killed, or a wake-up, needs no answer;
@@ -30,12 +32,13 @@ def turn_answered(history: History, *, plan_errors: bool = False) -> Iterator[Ve
     stopped, if its user is told so; nor one whose last reply was cut at the token limit inside a tool call of which the
     wire shows nothing (Gemini, Ollama), if its user is told so. With `plan_errors` an error is enough where a plan, a
     route or a check failed before the turn's first request of the conversation, or beside it: an agent may refuse what
-    it could not check.
+    it could not check. With `slow_errors` an error that names a time-out is enough where a fault slowed the model's
+    link: how long an agent waits for a slow reply is for its team to say.
 
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx. Limit
     the attempts. Where the token limit cut a tool call, tell the model so, and let it make a smaller one.
     """
-    yield from answered(history, history.turns, plan_errors=plan_errors)
+    yield from answered(history, history.turns, plan_errors=plan_errors, slow_errors=slow_errors)
 
 
 def _failed_in_its_plan(turn: Turn) -> bool:
@@ -70,7 +73,17 @@ def _beside(first: Call, wrong: Sequence[Call]) -> bool:
     return first not in wrong and wrong[0].arrived.id < ended and first.arrived.id < wrong[-1].arrived.id
 
 
-def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = False) -> Iterator[Verdict]:
+def _was_slow(history: History, turn: Turn) -> bool:
+    """Whether a fault slowed the model's link before the turn ended, and the error that its user read is a time-out."""
+    end = turn.end
+    if end is None or _OF_TIME.search(words_read(end)) is None:
+        return False
+    return any(it.slows and it.link == "llm" and it.id < end.id for it in history.of(FaultFired))
+
+
+def answered(
+    history: History, turns: Iterable[Turn], *, plan_errors: bool = False, slow_errors: bool = False
+) -> Iterator[Verdict]:
     """A verdict for each of these turns that needs an answer and ended by itself."""
     signalled = {kill.turn for kill in history.of(AgentKilled) if kill.whom in AGENT_ITSELF}
     for turn in turns:
@@ -86,6 +99,8 @@ def answered(history: History, turns: Iterable[Turn], *, plan_errors: bool = Fal
             yield passed(because=f"a filter of the provider stopped the last reply of {turn}, and its user was told")
         elif outcome.kind == "surfaced" and _cut_unseen(turn):
             yield passed(because=f"the token limit cut a call of {turn} that its wire hides, and its user was told")
+        elif outcome.kind == "surfaced" and slow_errors and _was_slow(history, turn):
+            yield passed(because=f"the reply was slow in {turn}, and its user was told of a time-out")
         elif outcome.kind == "answered":
             yield passed(because=f"{turn} was answered")
         elif ours := refused_by_us(turn.calls):

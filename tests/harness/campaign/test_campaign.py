@@ -211,6 +211,9 @@ async def test_processors_that_do_not_suffice_are_told_once(
     await campaign.play()
     (line,) = (line for line in said if line.startswith("busy machine: control x "))
     assert "of 2.0 s it waited 1.0 s" in line and "--jobs 3" in line and line.endswith("try fewer --jobs")
+    by_itself = Options(tmp_path / "more", "embedded", jobs=2, most_jobs=6)
+    await Campaign(entries, by_itself, Quiet(), said.append).play()
+    assert "up to 6 runs at once" in said[-1] and said[-1].endswith("try --jobs 1")
 
 
 def test_there_is_a_run_for_each_processor_unless_somebody_says_so(monkeypatch: pytest.MonkeyPatch):

@@ -3,6 +3,7 @@
 import pytest
 
 from wedgehog.harness.invariants import check
+from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.turn import AgentKilled
 from wedgehog.harness.testing import HistoryBuilder
 
@@ -150,3 +151,26 @@ def test_an_error_is_enough_where_the_wire_shows_nothing_of_a_call_that_was_cut(
     tell.message()
     tell.reply(tell.ask(1), "I clean up.", tools=[False], stop="max_tokens")
     assert check("turn_answered", tell.fails(words).seal()).status == status
+
+
+@pytest.mark.parametrize(
+    ("says", "slows", "asked", "status"),
+    [
+        ("Error: Request timed out.", True, True, "pass"),
+        ("Error: Request timed out.", True, False, "fail"),
+        ("Error: Request timed out.", False, True, "fail"),
+        ("Error: unexpected end of JSON", True, True, "fail"),
+    ],
+)
+def test_a_slow_reply_may_end_at_the_agents_own_timer_where_a_scenario_says_so(
+    says: str, slows: bool, asked: bool, status: str
+):
+    """A story of small pieces is about how they are put together, and not about how long an agent waits."""
+    tell = HistoryBuilder()
+    tell.message()
+    call = tell.ask(1)
+    fired = {"fault": 0, "name": "slicer", "turn": 1, "step": 1, "attempt": 1, "call": None, "proof": "p"}
+    tell.add(FaultFired(link="llm", slows=slows, **fired))  # type: ignore[arg-type]
+    tell.reply(call, "Its reply", how="hung up")
+    history = tell.fails(says).seal()
+    assert check("turn_answered", history, slow_errors=asked).status == status
