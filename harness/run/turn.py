@@ -15,6 +15,7 @@ from wedgehog.harness.record.events.turn import (
     StimulusGiven,
     TurnEnded,
 )
+from wedgehog.harness.record.loss_words import CUT_BY_US
 from wedgehog.harness.run.count_bounds import requests_of
 from wedgehog.harness.run.deadline import LONGEST_STRETCH_S, Deadline
 from wedgehog.harness.run.messages import UserMessage
@@ -291,4 +292,4 @@ def kept_text(text: str) -> str:
 def _shortened(text: str, most: int) -> str:
     if len(text) <= most:
         return text
-    return f"{text[: most // 4]}[… {len(text) - most:,} characters are left out]{text[most // 4 - most :]}"
+    return f"{text[: most // 4]}[… {len(text) - most:,} {CUT_BY_US}{text[most // 4 - most :]}"
