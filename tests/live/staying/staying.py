@@ -4,7 +4,8 @@ It takes messages as JSON lines, over the Agent Client Protocol, or at a prompt 
 its user before each command; over the Agent Client Protocol it always does. A turn is stopped by SIGINT, or by
 `session/cancel`; the process stays. A bug: `stale-lock`, `ends-without-a-word`, `shares-its-terminal`,
 `waits-for-a-result-of-a-denied-call`, `runs-what-is-denied`, `waits-for-a-yes`, `question-stays-open`,
-`dies-of-always`, `says-it-whole-again`, `waits-for-a-lost-answer`, `tools-inherit-its-lock`, `one-session-for-all`.
+`dies-of-always`, `says-it-whole-again`, `waits-for-a-lost-answer`, `tools-inherit-its-lock`, `one-session-for-all`,
+`one-yes-for-all`.
 """
 
 # ruff: noqa: PTH103, PTH108, PTH110, PTH118, PTH123  (as in `sound.py`)
@@ -264,6 +265,7 @@ class Protocol:
         self.name = sys.argv[sys.argv.index("--session") + 1] if "--session" in sys.argv else "s1"
         self.others, self.sessions = {}, 0
         self.count = int(self.name[1:]) * 1000
+        self.agreed = False
         self.open, self.question = False, os.path.join(turns.folder, "question")
         if self.name != "s1":
             import ctypes
@@ -336,7 +338,10 @@ class Protocol:
 
     def _allowed(self, call):
         """Ask the user."""
+        if "one-yes-for-all" in BUGS and self.agreed:
+            return True
         chosen = self._asked(call)
+        self.agreed = chosen == "yes"
         while "waits-for-a-yes" in BUGS and chosen not in ("yes", "always"):
             time.sleep(0.2)
             chosen = self._asked(call)

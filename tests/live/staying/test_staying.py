@@ -121,7 +121,7 @@ def asked(wedgehog: Any, tmp_path: Path) -> Callable[..., dict[tuple[str, str], 
         assert "Traceback" not in ran.stderr, ran.stderr
         with (tmp_path / "runs" / "latest" / "summary.csv").open(newline="") as file:
             rows = list(csv.DictReader(file))
-        return {(it["agent"], it["scenario"]): f"{it['verdict']}: {it['violated']}" for it in rows}
+        return {(it["agent"], it["scenario"]): f"{it['verdict']}: {it['violated'] or it['strict']}" for it in rows}
 
     return played
 
@@ -140,6 +140,8 @@ OTHERS = {
     "permission-allowed-always": ("dies-of-always", "turn_answered"),
 }
 ELSE = {"permission-denied-for-one-of-two": ("runs-what-is-denied", "no_denied_calls")}
+ONCE = {"permission-allowed-once": ("one-yes-for-all", "asked_each_time")}
+"""Red at level `strict`; at `safe` it is undecided, as its user has not been asked, and could not deny."""
 LOST = {"permission-unanswered-then-killed": ("waits-for-a-lost-answer", "turn_deadline")}
 """Each scenario about permission, with the bug that no other one shows, and the invariant that names it."""
 
@@ -147,16 +149,17 @@ LOST = {"permission-unanswered-then-killed": ("waits-for-a-lost-answer", "turn_d
 def test_an_agent_that_is_denied_or_not_answered_goes_on_and_the_bugs_are_named(asked: Any, agent_of: Any):
     """A person denies once, each time, or does not answer and stops the turn; one that asks for none is skipped."""
     agents = {"sound": ("acp",), "silent": ("lines",)}
-    for name, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE), ("lost", LOST):
+    for name, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE), ("once", ONCE), ("lost", LOST):
         agents[name] = ("acp", "--bug", ",".join(bug for bug, _ in bugs.values()))
     found = asked([agent_of(name, *words, turn_s=4) for name, words in agents.items()])
     sound = {name: says for (agent, name), says in found.items() if agent == "sound"}
-    assert set(sound) == set(ASKS | OTHERS | ELSE | LOST)
+    assert set(sound) == set(ASKS | OTHERS | ELSE | ONCE | LOST)
     assert [it for it in sound.items() if not it[1].startswith("pass")] == []
     assert {says for (agent, _), says in found.items() if agent == "silent"} == {"skipped: "}
     for agent, bugs in ("asks", ASKS), ("others", OTHERS), ("else", ELSE), ("lost", LOST):
         for name, (_, invariant) in bugs.items():
             assert found[agent, name].startswith("fail") and invariant in found[agent, name], found[agent, name]
+    assert [found["once", name] for name in ONCE] == [f"inconclusive: {it}" for _, it in ONCE.values()]
 
 
 ANSWERS = {
