@@ -72,7 +72,7 @@ async def tells_why_in_its_log(message: str, *, session_dir: str, llm_url: str, 
 
 
 async def tells_in_its_own_words(message: str, *, session_dir: str, llm_url: str, key: str) -> str:
-    """Tells its model of a result in words that nobody knows, for ever."""
+    """Tells its model of a result in words of its own, for ever."""
     told = message
     for _ in range(MOST_ROUNDS):
         text, calls = await _first_reply(told, llm_url, key)
