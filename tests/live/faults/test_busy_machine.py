@@ -87,7 +87,7 @@ async def judged(tmp_path: Path, core: int, how: str) -> tuple[Judgement, Path]:
 
 
 async def test_an_agent_that_gets_no_processor_is_not_blamed_for_it(tmp_path: Path, core: int):
-    """It needs 1.0 s of a processor, and may have 1.5 s; it gets a sixth of one, or half if Linux shares by sessions."""
+    """It needs 1.0 s of a processor, and may have 1.5 s; it gets a sixth of one, or half if Linux shares by session."""
     judgement, history = await judged(tmp_path, core, "works")
     assert judgement.verdict == "inconclusive", judgement.says
     # The longest wait stands first, and on a busy machine that may be the harness's own.
