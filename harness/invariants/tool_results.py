@@ -46,11 +46,6 @@ def ended_well(history: History, use: ToolUse) -> bool:
     return use.done[0].exit_code == 0 and use.done[0].at_s - use.started[0].at_s <= quick_s
 
 
-def carried_results(use: ToolUse) -> list[ToolResult]:
-    """The results of this call in all requests."""
-    return [it for request in use.results for it in request.results if it.token == use.token]
-
-
 def next_request(turn: Turn, uses: Sequence[ToolUse]) -> RequestArrived | None:
     """The first main request after these tools have ended."""
     ended = max(use.done[0].id for use in uses)
@@ -72,4 +67,4 @@ def outputs_told(history: History) -> Iterator[tuple[ToolUse, RequestArrived, li
             if following is None or blocked(history, use, following):
                 continue
             if not may_be_summarized(history, use.reply, following):
-                yield use, following, carried_results(use)
+                yield use, following, use.carried

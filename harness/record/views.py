@@ -13,6 +13,7 @@ from wedgehog.harness.record.events.call import (
     RequestArrived,
     RequestRefused,
     ToolCallOffered,
+    ToolResult,
 )
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.service import BeaconSeen
@@ -183,6 +184,11 @@ class ToolUse:
     def token(self) -> str:
         """turn.step.call"""
         return self.offered.token
+
+    @property
+    def carried(self) -> list[ToolResult]:
+        """Its result in each of these requests."""
+        return [it for request in self.results for it in request.results if it.token == self.token]
 
 
 @dataclass(frozen=True)

@@ -155,6 +155,7 @@ def read_control(
         shape = shape.with_tools_of(other)
     resumes = any({1, 2} <= set(call.arrived.turns_seen) for call in later)
     said = "\n".join(f"{ended.answer}\n{ended.error}" for ended in history.of(TurnEnded))
+    failed = how_it_failed(history)
     return ControlFacts(
         passed=True,
         start_up_s=start_up,
@@ -173,8 +174,8 @@ def read_control(
         plans=any(other.structured and not shape.alike(other) for other in shapes.values()),
         refusals=frozenset(event.message for event in history.of(RequestRefused) if not event.scripted),
         usual=causes(said, history.run.error_patterns),
-        no_tool_turn=why_no_tool_turn(history),
-        tool_turn_fails=how_it_failed(history),
+        no_tool_turn=why_no_tool_turn(history, failed),
+        tool_turn_fails=failed,
         later_hidden=any(_hides_its_answer(turn, history) for turn in history.turns[1:]),
         results_in_text=results_in_text(history),
         exit_s=max(turn.exit_s for turn in history.turns),

@@ -24,18 +24,17 @@ def working_tools(history: History) -> Iterator[str]:
         return
     for use in turn.tool_uses:
         of_host = use.offered.name.endswith(CONTROL_TOOL)
-        carried = [it for request in use.results for it in request.results if it.token == use.token]
-        if use.done and any(it.printed and not it.is_error for it in carried):
+        if use.done and any(it.printed and not it.is_error for it in use.carried):
             yield CONTROL_TOOL if of_host else SHELL
 
 
-def why_no_tool_turn(history: History) -> str:
-    """Why scenarios with this tool cannot be judged; empty if they can."""
+def why_no_tool_turn(history: History, how: str) -> str:
+    """Why scenarios with this tool cannot be judged; empty if they can. `how` is what `how_it_failed` says."""
     uses = _uses(history)
     lost = any(refused.pairing for refused in history.of(RequestRefused))  # its own failure, which every run shows
     if lost or not uses or any(use.results for use in uses):
         return ""
-    if how := how_it_failed(history):
+    if how:
         return f"in its control run its turn with a tool failed, though nothing had gone wrong: {how}"
     ran = "the tool was run" if any(use.started for use in uses) else "the tool was not run"
     return f"in its control run {ran}, and no request carried its result: {RESULT_MARKS}"
@@ -63,8 +62,7 @@ def how_it_failed(history: History) -> str:
 
 def results_in_text(history: History) -> bool:
     """Whether the turn carried results as words of a message, without the id of their call."""
-    asked = [(use, request) for use in _uses(history) for request in use.results]
-    carried = [it for use, request in asked for it in request.results if it.token == use.token]
+    carried = [it for use in _uses(history) for it in use.carried]
     return bool(carried) and all(it.in_text for it in carried)
 
 

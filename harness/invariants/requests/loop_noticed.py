@@ -44,7 +44,7 @@ def _longest(turn: Turn) -> Sequence[ToolUse]:
 
 def _key(use: ToolUse) -> tuple[str, int, bool] | None:
     """What equal calls with equal results have in common; None for a call without a result or a digest."""
-    sent = next((it for request in use.results for it in request.results if it.token == use.token), None)
+    sent = next(iter(use.carried), None)
     if sent is None or not use.offered.digest:
         return None
     return use.offered.digest, sent.chars, sent.is_error

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import name_of_call, tool_uses_of
-from wedgehog.harness.invariants.tool_results import carried_results, disturbed
+from wedgehog.harness.invariants.tool_results import disturbed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import ToolUse
@@ -27,7 +27,7 @@ def arguments_told(history: History) -> Iterator[Verdict]:
 
 
 def _told(use: ToolUse) -> Iterator[Verdict]:
-    carried = [it for it in carried_results(use) if not it.in_text and it.names_arguments is not None]
+    carried = [it for it in use.carried if not it.in_text and it.names_arguments is not None]
     if not carried or use.started:
         return
     if any(it.names_arguments for it in carried):

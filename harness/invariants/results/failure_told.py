@@ -10,7 +10,6 @@ from wedgehog.harness.invariants.tool_results import (
     ANOTHER_FORM_CHARS,
     LARGEST_OWN_CODE,
     QUICK_S,
-    carried_results,
     disturbed,
     may_be_summarized,
     next_request,
@@ -80,7 +79,7 @@ def _of_turn(history: History, turn: Turn) -> Iterator[Verdict]:
 
 def _of_a_failed_one(history: History, turn: Turn, use: ToolUse) -> Iterator[Verdict]:
     following = next_request(turn, [use])
-    carried = carried_results(use)
+    carried = use.carried
     if following is None or not carried or blocked(history, use, following):
         return
     if may_be_summarized(history, use.reply, following):

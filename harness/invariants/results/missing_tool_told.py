@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import name_of_call, tool_uses_of
-from wedgehog.harness.invariants.tool_results import carried_results, disturbed
+from wedgehog.harness.invariants.tool_results import disturbed
 from wedgehog.harness.record.events.service import ToolAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -34,7 +34,7 @@ def _ran(history: History, use: ToolUse) -> bool:
 
 
 def _told(use: ToolUse) -> Verdict:
-    if any(it.in_text or it.is_error or it.chars for it in carried_results(use)):
+    if any(it.in_text or it.is_error or it.chars for it in use.carried):
         return passed(because=f"{name_of_call(use)} names no tool, and its result is not empty")
     says = f"{name_of_call(use)}: there is no such tool, and its result is empty, as if it had run"
     return fail(says, (use.reply, *use.results[:1]))

@@ -17,7 +17,6 @@ from wedgehog.harness.invariants.scope import (
     tool_uses_of,
 )
 from wedgehog.harness.invariants.tool_results import (
-    carried_results,
     denied,
     disturbed,
     ended_well,
@@ -79,7 +78,7 @@ def _works(history: History, turn: Turn, use: ToolUse, tool: str) -> Verdict:
     evidence = (use.reply, *use.started, *use.done, *requests(turn.main_calls))
     if not use.started:
         return _dead(history, turn, f"{named} does not work: {name_of_call(use)} never ran", evidence)
-    if not any(_is_output(it) for it in carried_results(use)):
+    if not any(_is_output(it) for it in use.carried):
         if _is_summed_up(history, turn, use):
             return nothing(f"{named}: a summary may have the output of {name_of_call(use)}")
         says = f"{named} does not work: {name_of_call(use)} ran, and no request carries its output"
@@ -131,14 +130,14 @@ def _judged(history: History, use: ToolUse) -> bool:
     """
     if use.token in denied(history):
         return False
-    if any(map(_says_only_that_it_worked, carried_results(use))):
+    if any(map(_says_only_that_it_worked, use.carried)):
         return True
     of_host = any(asked.token == use.token for asked in history.of(ToolAsked))
     return any((tool != SHELL) is of_host for tool in history.run.recovery_tools)
 
 
 def _reached(history: History, turn: Turn, use: ToolUse, following: RequestArrived) -> Verdict:
-    carried = carried_results(use)
+    carried = use.carried
     if other := next((it.prints for it in carried if it.prints), ""):
         says = f"request {following.call} has the output of tool call {other} in its place"
         return fail(f"{name_of_call(use)} ended well, and {says}", (use.reply, use.done[0], following))

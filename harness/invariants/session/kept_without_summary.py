@@ -1,7 +1,6 @@
 """Where the model gives no summary, the messages that it was to stand for are not dropped without a word."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from wedgehog.harness.invariants.registry import invariant
 from wedgehog.harness.invariants.scope import compacts, over, refused_as_too_long_before, requests
@@ -24,19 +23,29 @@ def kept_without_summary(history: History) -> Iterator[Verdict]:
     Fix: Check that a summary has words before it replaces anything. If it has none, keep the messages and try again
     later, or leave out the oldest ones and say so in their place.
     """
-    main = [call for call in history.calls if call.main and call.paid]
-    for before, after in pairwise(main):
-        beside = [it for it in history.calls if before.arrived.id < it.arrived.id < after.arrived.id and not it.main]
-        asked = [it for it in beside if compacts(it)]
-        if not asked or any(map(_got_words, beside)) or not _may_be_judged(history, before, after):
-            continue
-        lost = sorted({*before.arrived.turns_seen} - {*after.arrived.turns_seen})
-        if not lost:
-            yield passed(because=f"request {after.number} has what request {asked[-1].number} was to sum up")
-        elif _is_told(history, before, after):
-            yield passed(because=f"user or model is told what is missing in request {after.number}")
-        else:
-            yield _forgotten(lost, asked, after)
+    before: Call | None = None
+    beside: list[Call] = []
+    for call in history.calls:
+        if not call.main:
+            beside.append(call)
+        elif call.paid:
+            if before is not None:
+                yield from _judge(history, before, beside, call)
+            before, beside = call, []
+
+
+def _judge(history: History, before: Call, beside: Sequence[Call], after: Call) -> Iterator[Verdict]:
+    """Judge two requests of the conversation, with those that came between them."""
+    asked = [it for it in beside if compacts(it)]
+    if not asked or any(map(_got_words, beside)) or not _may_be_judged(history, before, after):
+        return
+    lost = sorted({*before.arrived.turns_seen} - {*after.arrived.turns_seen})
+    if not lost:
+        yield passed(because=f"request {after.number} has what request {asked[-1].number} was to sum up")
+    elif _is_told(history, before, after):
+        yield passed(because=f"user or model is told what is missing in request {after.number}")
+    else:
+        yield _forgotten(lost, asked, after)
 
 
 def _forgotten(lost: Sequence[int], asked: Sequence[Call], after: Call) -> Verdict:

@@ -100,6 +100,5 @@ def _says_nothing(call: Call) -> bool:
 
 def _may_have_failed(use: ToolUse) -> bool:
     """Whether a tool failed, or may have: by its exit code, the mark of its result, or a word in it."""
-    carried = [it for sent in use.results for it in sent.results if it.token == use.token]
-    told = any(it.is_error or not it.signs_known or "failed" in (it.signs or ()) for it in carried)
+    told = any(it.is_error or not it.signs_known or "failed" in (it.signs or ()) for it in use.carried)
     return told or any(done.exit_code for done in use.done)

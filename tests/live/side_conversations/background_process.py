@@ -11,26 +11,13 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from pathlib import Path
 
-TEXT = {"type": "string"}
-SHELL = {"type": "object", "properties": {"command": TEXT}, "required": ["command"]}
-TASK = {"type": "object", "properties": {"prompt": TEXT, "background": {"type": "boolean"}}, "required": ["prompt"]}
-TOOLS = [
-    {"name": "bash", "description": "Runs a command.", "input_schema": SHELL},
-    {"name": "task", "description": "Gives a task to a subagent.", "input_schema": TASK},
-]
+from process_model import asked, tools
+
+TOOLS = tools(background={"type": "boolean"})
 HOW, URL, FOLDER, WORDS = sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4]
 CHILDREN = []
-
-
-def asked(said):
-    body = {"model": "m", "max_tokens": 2000, "messages": said, "tools": TOOLS}
-    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01", "content-type": "application/json"}
-    request = urllib.request.Request(f"{URL}/v1/messages", json.dumps(body).encode(), headers)
-    with urllib.request.urlopen(request, timeout=60) as reply:
-        return json.loads(reply.read())["content"]
 
 
 def ran(call):
@@ -47,7 +34,7 @@ def ran(call):
 
 def talked(said):
     while True:
-        parts = asked(said)
+        parts = asked(URL, said, TOOLS)
         said.append({"role": "assistant", "content": parts})
         calls = [part for part in parts if part["type"] == "tool_use"]
         if not calls:

@@ -30,7 +30,7 @@ def ends(wedgehog: Any, tmp_path: Path) -> Callable[..., Ends]:
     """Plays scenarios with agents: the violated invariants of each run that did not pass, or its verdict."""
 
     def play(specs: dict[str, dict[str, Any]], *words: str) -> Ends:
-        for file in ("background_agents.py", "delegating_agents.py", "background_process.py"):
+        for file in ("background_agents.py", "delegating_agents.py", "background_process.py", "process_model.py"):
             copy(HERE / file, tmp_path)
         agents = []
         for name, spec in specs.items():
