@@ -67,7 +67,7 @@ def results_in_text(history: History) -> bool:
 
 
 def _words(turn: Turn) -> set[str]:
-    """The lines that its user, or who reads its log, may have read."""
+    """The lines of its answer, of its error and of its log."""
     end = turn.end
     said = (end.answer, end.error, end.stderr) if end is not None else ()
     return {line.strip() for part in said for line in part.splitlines()} - {""}

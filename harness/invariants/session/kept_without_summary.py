@@ -1,4 +1,4 @@
-"""Where the model gives no summary, the messages that it was to stand for are not dropped without a word."""
+"""Where the model gives no summary, no turn is dropped unless the user or the model is told."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ from wedgehog.harness.record.views import Call, Turn
 
 @invariant("kept_without_summary", level="strict")
 def kept_without_summary(history: History) -> Iterator[Verdict]:
-    """If the model gives no words for a summary, no turn goes from the conversation without a word to user or model.
+    """If the model gives no words for a summary, no turn is dropped unless the user or the model is told.
 
     An empty summary that takes the place of all messages is the end of the conversation, and nothing shows it: the
     model answers as if nothing had been said. Judged between two accepted requests of a conversation, if the agent
@@ -61,10 +61,8 @@ def _got_words(call: Call) -> bool:
 def _may_be_judged(history: History, before: Call, after: Call) -> bool:
     """Whether the requests show messages as they are, and nothing but the missing summary explains what is gone."""
     shown = before.arrived.turn in before.arrived.turns_seen and after.arrived.loss_notices is not None
-    turns = _turns(history, before, after)
-    one_session = len({it.session for it in turns if it.number in (before.arrived.turn, after.arrived.turn)}) == 1
-    ended = any(over(turn) is not None for turn in turns)
-    return shown and one_session and not ended and not refused_as_too_long_before(history, after)
+    ended = any(over(turn) is not None for turn in _turns(history, before, after))
+    return shown and not ended and not refused_as_too_long_before(history, after)
 
 
 def _turns(history: History, before: Call, after: Call) -> list[Turn]:

@@ -12,12 +12,12 @@ from wedgehog.harness.record.verdict import Verdict, fail, passed
 def subagent_words_told(history: History) -> Iterator[Verdict]:
     """Word of the end of a subagent in the background has what the subagent said, or says where that is.
 
-    A model that reads only that its subagent has ended cannot use what it was begun for. It waits, or has the work done
-    and paid again. Judged where a subagent ended well, and a message that came a second or more later brought word of
-    that, or its model asked for it; and by a word that stands nowhere else, which the scripted words may lack. Its last
-    words are enough, in a request, in a summary or in what the user read. So is the name of a file, of a folder or of a
-    tool beside word of its end or in the result of the call that began it, and a tool that waits for subagents.
-    `subagent_returns` judges where not even word of the end came.
+    A model that reads only that its subagent has ended cannot use what it was begun for. It waits, or has the work
+    done and paid again. Judged where a subagent ended well, and a message that came a second or more later brought
+    word of that, or its model asked for it. What it said is known by a word that stands nowhere else; where the script
+    has no such word, nothing is judged. Its last words are enough, in a request, in a summary or in what the user
+    read. So is the name of a file, of a folder or of a tool beside word of its end or in the result of the call that
+    began it, and a tool that waits for subagents. `subagent_returns` judges where not even word of the end came.
 
     Fix: Put what a subagent said last beside the word of its end, or the name of a file that holds it.
     """

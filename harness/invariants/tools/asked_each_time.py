@@ -16,8 +16,8 @@ ONCE_OR_FOR_EVER = {"allow_once", "allow_always"}
 def asked_each_time(history: History) -> Iterator[Verdict]:
     """A user who allowed a call of a tool only once is asked before the next call of that tool runs.
 
-    Who chose "once" where "always" was there too has kept the next decision. Judged where each request for permission
-    offers both and names its call, and until the user allows something for ever.
+    A user who chooses "once" where "always" is offered too wants to decide about the next call as well. Judged where
+    each request for permission offers both and names its call, and until the user allows something for ever.
 
     Fix: Let "once" allow the call that it answers, and store nothing of it. Keep what is allowed for the session apart.
     """

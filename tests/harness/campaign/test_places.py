@@ -81,6 +81,7 @@ async def test_no_further_run_begins_where_runs_lack_a_processor():
     """The sure ones do all the same."""
     clock, waiting = Clock(), 0.5
     runs = Runs(Places(2, 4, lambda: waiting, clock))
+    assert await runs.now() == [0, 1]
     clock.now_s += 60
     assert await runs.now() == [0, 1]
     await runs.end(1)
