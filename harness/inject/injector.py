@@ -12,6 +12,7 @@ from wedgehog.harness.faults.chat_fault import ChatFault
 from wedgehog.harness.faults.process_fault import ActorFault, HostFault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
 from wedgehog.harness.faults.result_fault import ResultFault
+from wedgehog.harness.inject.agent_hands import AgentHands
 from wedgehog.harness.inject.backend_faults import BackendFaults
 from wedgehog.harness.inject.fault_state import FaultState
 from wedgehog.harness.inject.injector_state import SETTLE_S, DeliveryListener
@@ -58,7 +59,7 @@ class Injector(LinkFaults):
     ) -> None:
         """Nothing is armed before the first turn. `links` may be empty: each is looked up when a fault is armed."""
         super().__init__(plan, links, history, clock, messages, delivered)
-        self.agent = ProcessFaults(self, targets or Targets())
+        self.agent = ProcessFaults(self, targets or Targets(), AgentHands)
         self._gate = ReplyGate(self, self.agent)
         self.tools, self.pipes, self.backends = ServiceFaults(self), StdioFaults(self), BackendFaults(self)
         self.tokens = TokenFaults(self)

@@ -13,8 +13,9 @@ import pytest
 from wedgehog.fake_llm.observer import Conn, Point
 from wedgehog.fake_llm.script.position import CallPosition
 from wedgehog.harness.faults.process_fault import Speak
+from wedgehog.harness.inject.agent_hands import GONE_WITHIN_S
 from wedgehog.harness.inject.injector import Injector
-from wedgehog.harness.inject.process_faults import GONE_WITHIN_S, HANG_UP_S
+from wedgehog.harness.inject.process_faults import HANG_UP_S
 from wedgehog.harness.inject.targets import Hit, Targets
 from wedgehog.harness.record.events.call import ReplyEnded, RequestRefused
 from wedgehog.harness.record.events.fault import FaultArmed, FaultFired, FaultHealed, FaultUnproven
