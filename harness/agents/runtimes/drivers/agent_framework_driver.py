@@ -12,14 +12,13 @@ from shell_tool import bash  # in this folder
 
 
 async def main(sessions: str, url: str, key: str, message: str) -> int:
-    """Print the answer to stdout as it comes, or an error to stderr with exit code 1."""
+    """Print the answer to stdout, or an error to stderr with exit code 1."""
     client = OpenAIChatClient("gpt-4o", base_url=f"{url}/v1", api_key=key)
     history = FileHistoryProvider(sessions)
     agent = Agent(client, name="assistant", tools=[bash], context_providers=[history], default_options={"store": False})
     try:
-        async for update in agent.run(message, stream=True, session=agent.create_session(session_id="one")):
-            print(update.text, end="", flush=True)
-        print()
+        stream = agent.run(message, stream=True, session=agent.create_session(session_id="one"))
+        print((await stream.get_final_response()).text)
     except Exception as wrong:
         print(f"{type(wrong).__name__}: {wrong}", file=sys.stderr)
         return 1
