@@ -41,7 +41,8 @@ class UnknownRuntimeError(ValueError):
 def known() -> dict[str, AgentSpec]:
     """Every known runtime at its default version, by name."""
     folder = Path(str(files("wedgehog.harness.agents"))) / "runtimes"
-    return {path.stem: load_spec(path) for path in sorted(folder.glob("*.yaml"))}
+    paths = sorted(folder.glob("*.yaml"), key=lambda path: path.stem)
+    return {path.stem: load_spec(path) for path in paths}
 
 
 def named(name: str) -> AgentSpec:
