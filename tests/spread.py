@@ -72,6 +72,7 @@ UNHURRIED = (
 TOGETHER = (
     "tests/sdk/",
     "tests/fake_llm/test_azure",
+    "tests/fake_llm/test_message_threads",
     "tests/fake_llm/test_over_websocket",
     "tests/fake_llm/test_realtime",
     "tests/harness/sim/test_blocking",
