@@ -43,6 +43,8 @@ UNHURRIED = (
     "tests/live/side_conversations/test_compacting_agents",
     "tests/live/side_conversations/test_delegating_agents",
     "tests/live/files/test_disk_full",
+    "tests/live/files/test_file_shapes",
+    "tests/live/files/test_filing",
     "tests/live/chat/test_gateway",
     "tests/live/provider/test_hosts",
     "tests/live/commands/test_killed_harness",
@@ -69,9 +71,22 @@ UNHURRIED = (
 )
 """Where the files begin whose tests may take as long as they like, or many times as long as they do alone."""
 
+COMPUTING = (
+    "tests/harness/commands/test_two_fault_bugs",
+    "tests/live/side_conversations/test_compacting_agents",
+    "tests/live/files/test_file",
+    "tests/harness/commands/test_fuzz_in_virtual_time",
+    "tests/properties/",
+    "tests/harness/sim/test_determinism",
+    "tests/harness/search/",
+)
+"""Where the files begin that compute from begin to end. One of the extra workers takes them first: while the files run
+that begin first, which wait, the processors would be idle; and at the end too many of these would be left."""
+
 TOGETHER = (
     "tests/sdk/",
     "tests/fake_llm/test_azure",
+    "tests/fake_llm/test_message_threads",
     "tests/fake_llm/test_over_websocket",
     "tests/fake_llm/test_realtime",
     "tests/harness/sim/test_blocking",
@@ -102,9 +117,15 @@ class Spread(LoadFileScheduling):
 
     def _files_for(self, node: WorkerController) -> list[str]:
         unhurried = [file for file in self.workqueue if file.startswith(UNHURRIED)]
+        if node.gateway.id == f"gw{HURRIED}":
+            return sorted(unhurried, key=_place_among_computing)
         if is_extra(node.gateway.id):
             return unhurried
         return [file for file in self.workqueue if not file.startswith(UNHURRIED)] + unhurried
+
+
+def _place_among_computing(file: str) -> int:
+    return next((number for number, begin in enumerate(COMPUTING) if file.startswith(begin)), len(COMPUTING))
 
 
 def give_way(worker: str) -> None:

@@ -22,6 +22,18 @@ from wedgehog.harness.run.recording.placing import SentReply
 from wedgehog.harness.services.beacon import dotted
 
 
+class PlainTexts:
+    """Texts as `plain` writes them. Each request carries the texts of the one before again, so they are kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, texts: Sequence[str]) -> list[str]:
+        """Each of them; only they are kept for the next time."""
+        self._known = {text: self._known[text] if text in self._known else plain(text) for text in texts}
+        return [self._known[text] for text in texts]
+
+
 @dataclass
 class ScriptedReplies:
     """A `Script` for the fake provider and the `Placing` of the recorder, for one run."""
@@ -38,6 +50,8 @@ class ScriptedReplies:
     replies: dict[int, SentReply] = field(default_factory=dict)
     most_messages: dict[int, int] = field(default_factory=dict)
     """By turn, the messages of its longest main request so far."""
+    _plain_shown: PlainTexts = field(default_factory=PlainTexts)
+    _plain_replies: PlainTexts = field(default_factory=PlainTexts)
 
     def place(self, call: int, conversation: Conversation) -> CallPosition:
         """The place of a request."""
@@ -72,23 +86,27 @@ class ScriptedReplies:
     def replies_in(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply's whole text stands in the messages, in any case and with any punctuation."""
         said = {call: text for call, it in self.replies.items() if (text := it.words.strip())}
-        whole = self._shown(conversation) if said else ""
+        shown = self._shown(conversation) if said else []
+        whole = "\n".join(shown)
         found = {call for call, text in said.items() if text in whole}
-        bare = plain(whole) if len(found) < len(said) else ""
-        return tuple(call for call, text in said.items() if call in found or plain(text) in bare)
+        if len(found) < len(said):
+            bare, replies = "".join(self._plain_shown.of(shown)), self._plain_replies.of([*said.values()])
+            found |= {call for call, text in zip(said, replies, strict=True) if text in bare}
+        return tuple(call for call in said if call in found)
 
     def replies_begun(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply's first words stand in the messages; the calls whose words are few are left out."""
-        begins = {call: plain(it.words)[:FIRST_WORDS] for call, it in self.replies.items()}
-        said = plain(self._shown(conversation)) if begins else ""
+        replies = self._plain_replies.of([it.words for it in self.replies.values()])
+        begins = {call: text[:FIRST_WORDS] for call, text in zip(self.replies, replies, strict=True)}
+        said = "".join(self._plain_shown.of(self._shown(conversation))) if begins else ""
         return tuple(call for call, text in begins.items() if len(text) == FIRST_WORDS and text in said)
 
-    def _shown(self, conversation: Conversation) -> str:
+    def _shown(self, conversation: Conversation) -> list[str]:
         """The texts of the messages; with the arguments of tool calls, if such a call carries the model's answer."""
         texts = [message.text for message in conversation.messages]
         if any(it.last_words for it in self.replies.values()):
             texts += [call.arguments for message in conversation.messages for call in message.tool_calls]
-        return "\n".join(texts)
+        return texts
 
     def replies_twice(self, conversation: Conversation) -> tuple[int, ...]:
         """The calls whose reply came once, and is the text of two messages of the model."""

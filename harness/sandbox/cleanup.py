@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 
@@ -14,6 +13,7 @@ FORKS = "warm"
 """The last part of the mark of a process that forks others for runs: they have this mark too, for some milliseconds."""
 
 BETWEEN_SCANS_S = 0.05
+MOST_AT_ONCE = 2**18
 
 Find = Callable[[], Iterable[psutil.Process]]
 
@@ -22,9 +22,18 @@ def mark_of(process: psutil.Process) -> str | None:
     """The mark that `process` was started with; None if it has none or cannot be read."""
     with suppress(psutil.Error, OSError):
         if psutil.LINUX:  # every process of the machine is asked: psutil would decode all that each has
-            return mark_in(Path(f"/proc/{process.pid}/environ").read_bytes())
+            return mark_in(_read(f"/proc/{process.pid}/environ"))
         return process.environ().get(RUN_VARIABLE)
     return None
+
+
+def _read(path: str) -> bytes:
+    """All of a file of /proc. A `Path` takes three times as long, and a scan reads one for each process."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return b"".join(iter(lambda: os.read(file, MOST_AT_ONCE), b""))
+    finally:
+        os.close(file)
 
 
 def mark_in(environ: bytes) -> str | None:

@@ -179,7 +179,8 @@ class Tree:
     def members(self) -> list[psutil.Process]:
         """Every living process of this run."""
         below = [process for owned in self._owned for process in owned.below()]
-        around = [process for process in psutil.process_iter() if self._has(process)]
+        leaders, adopted = self._leaders, self._adopted()
+        around = [process for process in psutil.process_iter() if self._has(process, leaders, adopted)]
         found = [process for process in {*below, *around} if ours_to_end(process)]
         self._seen.update(found)
         return found
@@ -214,24 +215,25 @@ class Tree:
     def _leaders(self) -> set[int]:
         return {owned.pid for owned in self._owned}
 
-    def _has(self, process: psutil.Process) -> bool:
+    def _has(self, process: psutil.Process, leaders: set[int], adopted: set[int]) -> bool:
         mark = mark_of(process)
         if mark is not None:
             return lies_below(mark, self.mark)
         with suppress(OSError):
-            return bool({os.getsid(process.pid), os.getpgid(process.pid)} & self._leaders) or self._adopted(process)
+            return process.pid in adopted or bool({os.getsid(process.pid), os.getpgid(process.pid)} & leaders)
         return False
 
-    def _adopted(self, process: psutil.Process) -> bool:
-        """Whether it is an orphan with a session of its own and no mark: claimed only while no other run is open."""
-        with suppress(psutil.Error):
-            return (
-                _open_trees == {self}
-                and process.ppid() == os.getpid()
-                and process.pid not in self._leaders | self._before
-                and os.getsid(process.pid) != os.getsid(0)
-            )
-        return False
+    def _adopted(self) -> set[int]:
+        """Orphans with a session of their own that became our children: claimed only while no other run is open."""
+        if _open_trees != {self}:
+            return set()
+        return set(filter(_has_own_session, _children() - self._leaders - self._before))
+
+
+def _has_own_session(pid: int) -> bool:
+    with suppress(OSError):
+        return os.getsid(pid) != os.getsid(0)
+    return False
 
 
 def _children() -> set[int]:

@@ -5,10 +5,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from shutil import copy
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -16,6 +17,9 @@ import pytest
 import yaml
 
 from tests.conftest import Command, ForkServer
+from tests.live.together import Found, play
+from wedgehog.harness.campaign.options import Options
+from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.network.toxiproxy.server import locate
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.history import History, read
@@ -265,6 +269,19 @@ def wedgehog(wedgehog: Any, tmp_path: Path) -> Callable[..., Any]:
 
 def _undecided(verdicts: Path) -> bool:
     return read_judgement(verdicts.parent).overloaded
+
+
+@pytest.fixture(scope="session")
+def simulate(simulating_python: str) -> Callable[[Iterable[Entry], Path], Found]:
+    """Plays pairs of a scenario and an agent in virtual time, in one campaign of this process, and no other pair."""
+
+    def played(entries: Iterable[Entry], out: Path) -> Found:
+        with pytest.MonkeyPatch.context() as patch:
+            python = SimpleNamespace(executable=simulating_python)
+            patch.setattr("wedgehog.harness.run.simulated.sim_player.sys", python)
+            return play(entries, Options(out, world="sim"))
+
+    return played
 
 
 @pytest.fixture

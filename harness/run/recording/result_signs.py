@@ -128,26 +128,48 @@ def signs_in(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def _signs(text: str) -> tuple[str, ...]:
     """The same. Each request of a turn carries the results of the ones before again."""
-    said = _RUNNING_NO_MORE.sub(r"\1", _TOKEN.sub("", text).lower().translate(_TYPESET))
-    found = {name: any(_has(said, *word) for word in words) for name, words in _WORDS.items()}
-    found |= {"number": _NUMBER.search(_PATH.sub(" ", said)) is not None, "foreign": not said.isascii()}
+    parts = _TOKEN.split(text)
+    said = "".join(parts).lower().translate(_TYPESET)
+    if " running" in said:
+        said = _RUNNING_NO_MORE.sub(r"\1", said)
+    lines = _without_numbers_alone(said)
+    found = {name: any(_has(lines, *word) for word in words) for name, words in _WORDS.items()}
+    numbers = _PATH.sub(" ", said) if "/" in said else said
+    found |= {"number": _NUMBER.search(numbers) is not None, "foreign": not said.isascii()}
     found["hollow"] = _HOLLOW.search(said) is not None
     found["bare"] = len(said) <= _SHORT and said.isascii() and _says_only_that_it_worked(said)
-    found["answered"] = _ANSWERED.search(said) is not None and _UNANSWERED.search(said) is None
-    found["success"] = _SUCCESS.search(said) is not None and _NO_SUCCESS.search(said) is None
-    found["only_failed"] = _FAILED.search(said) is not None and _DONE.search(said) is None
+    found["answered"] = _finds(_ANSWERED, said) and _UNANSWERED.search(said) is None
+    found["success"] = _finds(_SUCCESS, said) and _NO_SUCCESS.search(said) is None
+    found["only_failed"] = _finds(_FAILED, said) and _DONE.search(said) is None
     found["ended_well"] = _has_only_the_frame_of_success(said)
-    found["was_stopped"] = _says_behind_the_output_that_it_was_stopped(text)
+    # The agent's words for an early end stand behind the token, the last that a command prints.
+    found["was_stopped"] = len(parts) > 1 and _finds(_WAS_STOPPED, parts[-1].lower())
     return tuple(name for name in _ORDER if found[name])
 
 
-def _says_behind_the_output_that_it_was_stopped(text: str) -> bool:
-    """Whether the agent's words do: the token is the last that a command prints."""
-    *_, behind = _TOKEN.split(text)
-    return behind != text and _WAS_STOPPED.search(behind.lower()) is not None
+def _without_numbers_alone(said: str) -> str:
+    """The lines that are more than a number: no word of `SIGNS` is on the others, nor goes on to a next line."""
+    return "\n".join(line for line in said.split("\n") if not line.isdigit())
+
+
+def _finds(pattern: re.Pattern[str], said: str) -> bool:
+    """Whether a pattern matches. One of its literal parts is found quicker, and most texts have none."""
+    return any(part in said for part in _PARTS[pattern]) and pattern.search(said) is not None
+
+
+_PARTS = {
+    _ANSWERED: ("user", "answered your"),
+    _SUCCESS: ("success", "succeed", "completed"),
+    _FAILED: ("error", "fail", "exception", "could", "unable to", "rejected", "not ", "no change"),
+    _WAS_STOPPED: ("was ", "been ", "got ", "timed out"),
+    _FRAME_OF_SUCCESS: ("exit", "return", "time", "duration"),
+}
+"""By pattern, parts of which each match has one."""
 
 
 def _has_only_the_frame_of_success(said: str) -> bool:
+    if not _finds(_FRAME_OF_SUCCESS, said):
+        return False
     rest = _FRAME_OF_SUCCESS.sub(" ", said)
     words = (*_WORDS["failed"], *_WORDS["undone"])
     return rest != said and _NUMBER.search(rest) is None and not any(_has(rest, *word) for word in words)

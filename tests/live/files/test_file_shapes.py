@@ -1,13 +1,13 @@
 """Tools for files of other shapes: sound agents pass, and their edits are made; the bugs of such shapes are seen."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.live.tools.test_textual_agents import stands
+from tests.live.together import Found, entry
+from wedgehog.harness.campaign.selection import Wanted, select
 
 AGENTS = Path(__file__).with_name("file_shapes.py")
 SOUND = ("blocks", "diffs", "formatting", "on_a_copy", "late", "proposing")
@@ -23,47 +23,42 @@ SEEN = {
 }
 
 
-@pytest.fixture
-def specs(tmp_path: Path) -> Any:
-    """Writes specs of these agents; what names them on the command line."""
-
-    def write(*names: str) -> list[str]:
-        for name in names:
-            spec = {"name": name, "wire": "openai-chat", "callable": f"{AGENTS}:{name}", "recover_s": 0}
-            (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec))
-        return [word for name in names for word in ("--agent", f"{name}.yaml")]
-
-    return write
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Has a spec of each agent."""
+    made = tmp_path_factory.mktemp("shapes")
+    for name in (*SOUND, *SEEN):
+        spec = {"name": name, "wire": "openai-chat", "callable": f"{AGENTS}:{name}", "recover_s": 0}
+        (made / f"{name}.yaml").write_text(yaml.safe_dump(spec))
+    return made
 
 
-def test_sound_agents_pass_all_stories_of_files_at_each_level(wedgehog: Any, specs: Any, tmp_path: Path):
+@pytest.fixture(scope="module")
+def sound(simulate: Any, folder: Path) -> Found:
+    """All stories of files with the sound agents, played once."""
+    agents = tuple(str(folder / f"{name}.yaml") for name in SOUND)
+    wanted = Wanted(agents=agents, everything=True, words="files", level="strict")
+    return simulate(select(wanted), folder / "sound")
+
+
+def test_sound_agents_pass_all_stories_of_files_at_each_level(sound: Found):
     """Whether an edit is made at once, when the turn ends, or with the next message."""
-    done = wedgehog("run", "--all", "-k", "files", *specs(*SOUND), "--world", "sim", "--level", "strict")
-    found = stands(tmp_path)
-    told = {(scenario, agent): told for (scenario, agent), (told, *_) in found.items() if not told.startswith("the ")}
-    cut = {("write-cut-by-max-tokens", agent): "turn_answered" for agent in SOUND}  # they end the turn with an error
-    assert {of: it for of, it in told.items() if it != "pass"} == cut, done.stdout + done.stderr
+    told = {pair: it.violated or it.verdict for pair, it in sound.items() if not it.skipped}
+    cut = {("write-cut-by-max-tokens", agent): ("turn_answered",) for agent in SOUND}  # they end it with an error
+    assert {pair: it for pair, it in told.items() if it != "pass"} == cut
+    assert {it.skipped.split()[0] for it in sound.values() if it.skipped} == {"the"}
     assert len(told) > 100
 
 
 @pytest.mark.parametrize("agent", SOUND)
-def test_their_edits_are_made(wedgehog: Any, specs: Any, tmp_path: Path, agent: str):
+def test_their_edits_are_made(sound: Found, agent: str):
     """The model knows the form that each tool takes; else nothing would be judged."""
-    wedgehog("run", "two-edits-of-one-file", *specs(agent), "--world", "sim")
-    (file,) = (tmp_path / "runs" / "latest").glob(f"two-edits-of-one-file/{agent}/verdicts.json")
-    (kept,) = [it for it in json.loads(file.read_text())["verdicts"] if it["name"] == "files_kept"]
-    assert (kept["status"], "notes.txt holds what the model wrote" in kept["because"]) == ("pass", True), kept
+    (kept,) = [it for it in sound["two-edits-of-one-file", agent].verdicts if it.name == "files_kept"]
+    assert (kept.status, "notes.txt holds what the model wrote" in kept.because) == ("pass", True), kept
 
 
-def test_each_bug_is_seen(wedgehog: Any, specs: Any, tmp_path: Path):
+def test_each_bug_is_seen(simulate: Any, folder: Path):
     """By the story that was written for it."""
-    wanted = sorted({scenario for stories in SEEN.values() for scenario in stories})
-    done = wedgehog("run", *wanted, *specs(*SEEN), "--world", "sim")
-    found = stands(tmp_path)
-    unseen = {
-        (agent, scenario): found[scenario, agent]
-        for agent, stories in SEEN.items()
-        for scenario, invariant in stories.items()
-        if invariant not in found[scenario, agent]
-    }
-    assert not unseen, done.stdout + done.stderr
+    wanted = {(story, name): invariant for name, stories in SEEN.items() for story, invariant in stories.items()}
+    found = simulate([entry(story, folder / f"{name}.yaml") for story, name in sorted(wanted)], folder / "seen")
+    assert not [(pair, found[pair]) for pair, invariant in wanted.items() if invariant not in found[pair].violated]

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
+
+from tests.live.together import entry
 
 AGENTS = Path(__file__).with_name("compacting_agents.py")
 ON_CHAT = (
@@ -39,73 +40,50 @@ EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-cal
 GROWS = "session-grows-to-a-megabyte"
 TRIMS = "trims"
 """Correct too, and does not know a refusal for length."""
-BUGS = (
-    "keeps_the_old_count",
-    "drops_the_summary",
-    "drops_the_system_text",
-    "starts_anew",
-    "cuts_between_call_and_result",
-    "knows_one_wording",
-    "asks_the_same_again",
-    "shortens_until_it_fits",
-    "asks_until_it_has_words",
-    "keeps_the_reply_of_a_compaction",
-    "forgets_the_rules",
-    "becomes_another_agent",
-    "keeps_a_result_without_its_call",
-    "sums_up_for_one_request",
-    "counts_its_system_text_too",
-    "believes_an_empty_summary",
-    "believes_an_empty_summary_and_keeps_the_end",
-)
+WORKING, WITHOUT_SUMMARY = (WORKS, RULES), (EMPTY, FAILS, CALLS)
+BUGS = {
+    "keeps_the_old_count": (WORKS,),
+    "drops_the_summary": (WORKS,),
+    "drops_the_system_text": (WORKS,),
+    "starts_anew": (WORKS,),
+    "cuts_between_call_and_result": (WORKS,),
+    "knows_one_wording": (WORDS,),
+    "asks_the_same_again": (WINDOW,),
+    "shortens_until_it_fits": (LONG,),
+    "asks_until_it_has_words": (EMPTY,),
+    "keeps_the_reply_of_a_compaction": (CALLS,),
+    "forgets_the_rules": (*WORKING, WINDOW),
+    "becomes_another_agent": WORKING,
+    "keeps_a_result_without_its_call": (GROWS,),
+    "sums_up_for_one_request": (GROWS,),
+    "counts_its_system_text_too": (WINDOW,),
+    "believes_an_empty_summary": (WORKS, *WITHOUT_SUMMARY),
+    "believes_an_empty_summary_and_keeps_the_end": (WORKS, *WITHOUT_SUMMARY),
+}
+"""By agent, the scenarios that it plays."""
+ALL = (WORKS, RULES, WORDS, WINDOW, LONG, EMPTY, FAILS, CALLS, GROWS)
+PLAYED = {**dict.fromkeys(SOUND, ALL), TRIMS: (GROWS,), **BUGS}
 Result = tuple[str, set[str], set[str]]
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("compacting")
-
-
-@pytest.fixture
-def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
+def found(simulate: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Result]:
     """The verdict, and what is violated at each level, by scenario and agent; all played once."""
-    if not (out / "runs").exists():
-        words = []
-        for name in (*SOUND, TRIMS, *BUGS):
-            wire = "openai-chat" if name in ON_CHAT else "anthropic"
-            spec = f"name: {name}\nwire: {wire}\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
-            (out / f"{name}.yaml").write_text(spec)
-            words += ["--agent", str(out / f"{name}.yaml")]
-        played = (
-            WORKS,
-            RULES,
-            WORDS,
-            WINDOW,
-            LONG,
-            EMPTY,
-            FAILS,
-            CALLS,
-            GROWS,
-            *words,
-            "--world",
-            "sim",
-            "--out",
-            str(out / "runs"),
-        )
-        wedgehog("run", *played)
-    rows = pd.read_csv(out / "runs" / "latest" / "summary.csv", keep_default_na=False).itertuples()
-    return {(row.scenario, row.agent): (row.verdict, _names(row.violated), _names(row.strict)) for row in rows}
-
-
-def _names(cell: str) -> set[str]:
-    return set(filter(None, cell.split(";")))
+    out, entries = tmp_path_factory.mktemp("compacting"), []
+    for name, scenarios in PLAYED.items():
+        wire = "openai-chat" if name in ON_CHAT else "anthropic"
+        spec = f"name: {name}\nwire: {wire}\ncallable: '{AGENTS}:{name}'\nrecover_s: 0\n"
+        (out / f"{name}.yaml").write_text(spec)
+        entries += [entry(scenario, out / f"{name}.yaml") for scenario in scenarios]
+    judged = simulate(entries, out / "runs").items()
+    return {pair: ("skipped" if it.skipped else it.verdict, set(it.violated), set(it.strict)) for pair, it in judged}
 
 
 @pytest.mark.parametrize("agent", SOUND)
 @pytest.mark.parametrize("scenario", [WORKS, RULES, WORDS, WINDOW, EMPTY, FAILS, CALLS, GROWS])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
     """One that asks no model for a summary is skipped where that fails."""
-    skipped = scenario in (EMPTY, FAILS, CALLS) and agent == "drops_outputs"
+    skipped = scenario in WITHOUT_SUMMARY and agent == "drops_outputs"
     assert found[scenario, agent] == ("skipped" if skipped else "pass", set(), set())
 
 
@@ -147,7 +125,7 @@ def test_a_summary_takes_the_place_of_the_messages_and_not_of_the_rules(found: d
     assert found[WORKS, "forgets_the_rules"] == ("pass", set(), set())
 
 
-@pytest.mark.parametrize("scenario", [WORKS, RULES])
+@pytest.mark.parametrize("scenario", WORKING)
 def test_a_session_does_not_become_that_of_another_agent(found: dict[tuple[str, str], Result], scenario: str):
     """Behind a summary the system text is the one of a general helper."""
     assert found[scenario, "becomes_another_agent"] == ("pass", set(), {"instructions_kept"})
@@ -185,7 +163,7 @@ def test_a_summary_that_is_always_thrown_away_ends_the_session(found: dict[tuple
     assert found[WINDOW, "counts_its_system_text_too"] == ("pass", set(), {"session_goes_on"})
 
 
-@pytest.mark.parametrize("scenario", [EMPTY, FAILS, CALLS])
+@pytest.mark.parametrize("scenario", WITHOUT_SUMMARY)
 @pytest.mark.parametrize("agent", ["believes_an_empty_summary", "believes_an_empty_summary_and_keeps_the_end"])
 def test_an_empty_summary_does_not_stand_for_the_conversation(
     found: dict[tuple[str, str], Result], agent: str, scenario: str
