@@ -22,7 +22,9 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Iterator[Ve
     them.
 
     Fix: Cancel everything that the turn has started: the request, the retry loop and its pauses. Check before each
-    new request whether the turn still runs.
+    new request whether the turn still runs. A service whose framework does not cancel a handler asks before each
+    request if its client is still there (`await request.is_disconnected()`); if it has a way to stop a turn, name it in
+    the spec (`http: abort`).
     """
     for turn in history.turns:
         if turn.stopped is not None:
@@ -34,7 +36,7 @@ def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict
     calls = _calls_after(history, turn, stop, apart)
     allowed_s = history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
     late = [call for call in calls if call.at_s > stop.at_s + allowed_s]
-    says = f"{turn}: {_came(calls)} after the {'abort' if turn.aborted else 'hang-up'}"
+    says = f"{turn}: {_came(calls)} after the {_stop_word(turn)}"
     if late and (held := _held_up(history, stop)):
         return inconclusive(f"{says}; it may have been sent before, as {held.name} held requests up", (held, stop))
     if late:
@@ -45,6 +47,13 @@ def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict
         return too_late(history, says, (stop, *requests(late)), **span)
     says = f"{says}, none more than {allowed_s:.1f} s after it" if calls else says
     return passed(f"{says}{_beside(apart, stop)}")
+
+
+def _stop_word(turn: Turn) -> str:
+    """What the stop was: a service without a way to stop a turn only sees that its client is gone."""
+    if turn.aborted is None:
+        return "hang-up"
+    return "hang-up of its client (the spec names no `abort`)" if turn.aborted.hangs_up else "abort"
 
 
 def _beside(apart: Sequence[BackgroundSubagent], stop: Event) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.turn import AbortSent
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.call_builder import TICK_S
@@ -40,6 +41,18 @@ def test_a_request_on_a_slow_link_may_have_been_sent_before_the_abort(slows: boo
     tell.abort().wait(10)
     tell.refuse(tell.ask(1))
     assert check("no_spend_after_abort", tell.end("", ended="aborted", exit_code=130).seal()).status == status
+
+
+def test_a_service_without_a_way_to_stop_a_turn_reads_of_a_hang_up():
+    """Its author knows of no abort."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.ask(1)
+    tell.add(AbortSent(turn=1, hangs_up=True))
+    tell.wait(10)
+    tell.refuse(tell.ask(2))
+    says = check("no_spend_after_abort", tell.end("", ended="aborted", exit_code=None).seal()).says
+    assert "came after the hang-up of its client (the spec names no `abort`), 1 of them" in says
 
 
 def test_a_background_call_spends_as_well():
