@@ -1,9 +1,11 @@
 """summary.md: a short page for the summary of a CI job, worst first. All words of agents are escaped."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.reports.campaign_folder import StoredCampaign
 from wedgehog.reports.cost import notes, numbers, of_the_campaign, total_words
 from wedgehog.reports.groups import grouped
@@ -88,6 +90,8 @@ def _below(campaign: StoredCampaign, table: Sequence[RunRow], rows: Sequence[Run
         sides = [f"{'  ' * depth}- {escaped(line)}" for depth, line in together]
         yield from _first([*sides, *(f"- {escaped(line)}" for line in bounds(campaign))], SIDES, "such lines")
         yield ""
+    if violated := _violated(campaign):
+        yield from (violated, "")
     yield from _first(_unexpected(campaign), REASONS, "results that were not expected")
     lost = (f"- unfinished: {escaped(campaign.place(run.folder))}: {escaped(run.why)}" for run in campaign.unfinished)
     yield from _first(lost, UNFINISHED, "unfinished runs")
@@ -115,11 +119,19 @@ def _cells(row: RunRow) -> Sequence[str]:
     return (SIGNS[row.standing], *words, violated, paid, f"{billed} / {delivered}", escaped(usd), *times)
 
 
+def _violated(campaign: StoredCampaign) -> str:
+    """What the red runs violate, and how many of them; empty if all of them have a sentence below."""
+    bad = [run.judgement for run in campaign.runs if result_category(run.judgement) == "failed"]
+    often = Counter(name for judged in bad for name in judged.violated).most_common()
+    named = ", ".join(f"{escaped(name)} {number}" for name, number in often)
+    return f"Violated, by runs: {named}" if len(bad) > REASONS + 1 and named else ""
+
+
 def _unexpected(campaign: StoredCampaign) -> Iterator[str]:
     """Repeats that ended alike stand together, and a replay behind its result."""
     bad = [run.judgement for run in campaign.runs if result_category(run.judgement) in ATTENTION]
-    bad.sort(key=lambda judged: WORST_FIRST.index(result_category(judged)))
-    for repeats in grouped(bad, alike).values():
+    bad.sort(key=_rank)
+    for repeats in _one_of_each_kind_first(list(grouped(bad, alike).values())):
         judged, more = repeats[0], f" ({len(repeats)} repeats)" if len(repeats) > 1 else ""
         name = f"- **{escaped(judged.scenario)}, {escaped(judged.agent)}**{more}"
         replay = [code(judged.replay)] if judged.replay else []
@@ -128,3 +140,14 @@ def _unexpected(campaign: StoredCampaign) -> Iterator[str]:
             yield "\n  ".join([f"{name}: {''.join(reasons)}", *replay])
         else:
             yield "\n  - ".join([name, *filter(None, _first(reasons, VIOLATIONS, "violations")), *replay])
+
+
+def _one_of_each_kind_first(results: Sequence[list[Judgement]]) -> list[list[Judgement]]:
+    """The first result of each kind, that of most results first, then all others: few of them are shown."""
+    kinds = grouped(results, lambda repeats: (result_category(repeats[0]), repeats[0].violated)).values()
+    firsts = [kind[0] for kind in sorted(kinds, key=lambda kind: (_rank(kind[0][0]), -len(kind)))]
+    return [*firsts, *(repeats for kind in kinds for repeats in kind[1:])]
+
+
+def _rank(judged: Judgement) -> int:
+    return WORST_FIRST.index(result_category(judged))

@@ -29,6 +29,7 @@ def findings(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterato
     if not facts.passed:
         yield CheckFinding(False, _failed(agent, facts, history))
         yield from _refused_hosts(history, facts.says)
+        yield from _lost_words(agent, history)
         return
     call = _answering(history.turns[0])
     stream = "streamed" if call.arrived.stream else "not streamed"

@@ -12,7 +12,15 @@ STOCK_PATTERNS = (
     r"unauthori[sz]ed|authentication|api.?key",
     r"overloaded",
     r"unavailable",
-    r"connection( was)? (refused|reset|lost|aborted|broken)",
+    r"connection( was)? (refused|reset|lost|aborted|broken|closed)",
+    r"\bE(CONN(REFUSED|RESET|ABORTED)|PIPE|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH)\b"
+    r"|\bfetch failed\b|[:\]!] terminated\b",
+    r"\b(all connection attempts|connect call) failed\b"
+    r"|\b(server|peer|remote( end| host)?|other side) (unexpectedly )?(disconnected|closed)\b",
+    r"\bunexpected EOF\b|\bEOF occurred\b|\binternal server error\b|\bbad gateway\b",
+    r"(?<!tool )\b(request|call|api|completion|provider|llm|model) failed ?[:(]",
+    r"\b(empty|no) (answer|reply|response) from (the )?(model|llm|provider|api|server)\b"
+    r"|\bmodel (gave|sent|returned) (no|nothing|an empty)\b|\bmodel did(n't| not) (answer|reply|respond)\b",
     r"(connection|network|timeout) error\b|(could not|cannot|can't|failed to|unable to) connect\b|\bfailed to fetch\b",
     r"(stream|reply|response|connection)( was)? (ended|closed|cut|broke|disconnected|terminated)( off)? "
     r"(before|without|early|prematurely|unexpectedly)",

@@ -33,7 +33,7 @@ from wedgehog.harness.record.shown_words import (
     shows_cut,
     shows_only_its_beginning,
 )
-from wedgehog.harness.record.turn_words import filter_word, leaving_word, status_in
+from wedgehog.harness.record.turn_words import cut_word, leaving_word, status_in
 from wedgehog.harness.record.views import Turn
 
 OutcomeKind = Literal[
@@ -202,7 +202,7 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
         return TurnOutcome("surfaced", f"error: {short(end.error)}")
     said = _error_place(turn, history)
     pattern = matching(said, history.run.error_patterns) or status_in(said, turn)
-    pattern = pattern or filter_word(said, turn) or leaving_word(said, turn)
+    pattern = pattern or cut_word(said, turn) or leaving_word(said, turn)
     if pattern:
         script_blind = end.exit_code == 0 or end.status == 200
         remark = "a script cannot see this error: the exit code is 0" if end.exit_code == 0 else ""

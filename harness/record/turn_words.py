@@ -11,8 +11,28 @@ _OF_A_FILTER = re.compile(
     re.IGNORECASE,
 )
 """Words with which an agent says that a filter has cut a reply; an error only where that has happened."""
+_OF_A_LIMIT = re.compile(
+    r"\bcut\b|truncat|shorten|abridged|too long|incomplete|partial|not (complete|finished)|unfinished"
+    r"|\b(limit|length|tokens)\b|stopped (early|here)|to be continued|\bgoes on\b",
+    re.IGNORECASE,
+)
+"""Words with which it says that its reply was cut at the token limit; an error only where that has happened."""
 _OF_LEAVING = re.compile(r"stop|cancel|interrupt|abort", re.IGNORECASE)
 """Words of a page that ends a turn when its user begins another conversation."""
+
+
+def cut_word(said: str, turn: Turn) -> str:
+    """The word by which an agent tells that a reply of this turn was cut, by a filter or at the token limit."""
+    return filter_word(said, turn) or _limit_word(said, turn)
+
+
+def _limit_word(said: str, turn: Turn) -> str:
+    """That of the token limit, beside what the model itself said; empty if there is none."""
+    cut = [call.ended for call in turn.main_calls if call.ended is not None and call.ended.stop == "max_tokens"]
+    for ended in cut:
+        said = said.replace(ended.text_delivered.strip() or "\0", " ")
+    found = _OF_A_LIMIT.search(said) if cut else None
+    return found.group() if found else ""
 
 
 def filter_word(said: str, turn: Turn) -> str:

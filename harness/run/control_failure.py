@@ -20,7 +20,7 @@ NO_PROPERTY = (
 )
 ASKS_FOR_ITS_URL = "does the agent use {llm_url}?"
 """Said of an agent that runs well and makes no request, and of one whose words are about a connection or a key."""
-_OF_THE_WAY = re.compile(r"connect|network|resolve|getaddrinfo|ENOTFOUND|api.?key|unauthori[sz]ed", re.IGNORECASE)
+_OF_THE_WAY = re.compile(r"connect|network|resolve|getaddrinfo|\bENOTFOUND|api.?key|unauthori[sz]ed", re.IGNORECASE)
 _WITHOUT_VERSION = re.compile(r"^(?!.*/v\d).*/(chat/completions|responses|messages)$")
 LAST_CHARS = 300
 """At most so much of the agent's last words is quoted."""

@@ -209,11 +209,11 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         "the spec sends no {message_id}, by which a service recognizes a message that is delivered again": (
             "redelivery" in needs and "message_id" not in template_names(spec) and not again
         ),
+        "the agent does not get its messages from a chat service (chat)": (
+            (bool({"chat", "two_events"} & needs) or SEND_MESSAGE in scenario.tools_called) and spec.kind != "chat"
+        ),
         "only Slack brings a mention as two events, to an app that has subscribed to both (chat: event: both)": (
             "two_events" in needs and (spec.chat is None or spec.chat.event != "both")
-        ),
-        "the agent does not get its messages from a chat service (chat)": (
-            ("chat" in needs or SEND_MESSAGE in scenario.tools_called) and spec.kind != "chat"
         ),
         "the agent has a webhook, so it does not poll its chat": "chat_poll" in needs and by_webhook,
         "the agent has a WebSocket: a chat refuses no second one, as it does a second poll": (

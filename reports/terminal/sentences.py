@@ -1,5 +1,6 @@
 """The sentences of the report in a terminal: what was skipped, what passed, what needs attention, the totals."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -99,15 +100,17 @@ class Sentences(Printer):
             self.say(f"{self.campaign.place(lost.folder)}: {lost.why}", indent=2)
 
     def _fixes_of(self, runs: Iterable[StoredRun]) -> None:
-        """How to fix what these runs violate: each invariant once."""
+        """How to fix what these runs violate: each invariant once, that of most runs first."""
         judged = [run.judgement for run in runs]
         fixes = {it.name: it.fix for one in judged for it in causes_first(one) if it.fix and it.name in one.violated}
+        often = Counter(name for one in judged for name in one.violated)
         if fixes:
             self.heading("How to fix")
-        for name, fix in fixes.items():
-            self.say(Text.assemble(self.text(f"{name}: ", "bold"), self.text(fix)), indent=2)
+        for name, fix in sorted(fixes.items(), key=lambda pair: -often[pair[0]]):
+            runs_of_it = f" ({often[name]} runs)" if often[name] > 1 else ""
+            self.say(Text.assemble(self.text(f"{name}{runs_of_it}: ", "bold"), self.text(fix)), indent=2)
         if fixes:
-            self.say(f"More of each: wedgehog explain {next(iter(fixes))}", "dim", indent=2)
+            self.say(f"More of each: wedgehog explain {max(fixes, key=lambda name: often[name])}", "dim", indent=2)
 
     def _alike(self, run: StoredRun) -> object:
         """The key of repeats with the same result, or of runs of an agent that could not be played for one reason."""

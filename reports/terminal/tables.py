@@ -19,6 +19,8 @@ from wedgehog.reports.totals import OVER_OWN_LIMITS, bounds, over_own_limits, si
 from wedgehog.reports.words import count, money, seconds
 
 BOUNDLESS_COLUMNS = 10_000
+MOST_SKIPPED = 20
+"""With more skipped runs than these the tables have only the others; the reasons stand below them."""
 
 WORDS = ("scenario, agent", "verdict")
 HEADS = (*WORDS, "paid", "billed", "delivered", "sim. cost", "turn", "1st error", "recovery")
@@ -40,10 +42,13 @@ class Tables(Printer):
         self._side_by_side()
 
     def _tabled(self) -> list[RunRow]:
-        """Without the runs of an agent whose control run failed: one line names them all."""
+        """Without the runs of an agent whose control run failed, and without many skipped ones: one line names them."""
         rows = zip(self.rows, self.campaign.runs, strict=True)
         kept = self.campaign.numbers
-        return [row for row, run in rows if row.standing != "error" or kept[run.folder].recorded]
+        many_skipped = sum(row.standing == "skipped" for row in self.rows) > MOST_SKIPPED
+        left_out = {"skipped"} if many_skipped else set[str]()
+        left = [(row, run) for row, run in rows if row.standing not in left_out]
+        return [row for row, run in left if row.standing != "error" or kept[run.folder].recorded]
 
     def _family(self, title: str, rows: Sequence[RunRow]) -> None:
         self.console.print()

@@ -11,6 +11,7 @@ from wedgehog.reports import write_folder
 from wedgehog.reports.campaign_folder import load
 from wedgehog.reports.page.attention import headline
 from wedgehog.reports.terminal import print_campaign
+from wedgehog.reports.words import NONE
 
 from .conftest import dangling, judgement, plain_run, storm, storm_judgement
 
@@ -96,7 +97,31 @@ def test_each_violated_invariant_says_once_how_to_fix_it(campaign):
     campaign.run(expected, plain_run)
     said = _printed(campaign.folder)
     assert "Hurry." not in said
-    assert said.count("How to fix") == said.count("paid_call_bound: Pay less.") == 1
+    assert said.count("How to fix") == said.count("paid_call_bound (2 runs): Pay less.") == 1
+
+
+def test_what_most_runs_violate_is_to_be_fixed_first(campaign):
+    """With the number of these runs: they may have one cause."""
+    for name, scenarios in (("no_half_calls", "a"), ("turn_deadline", "bc")):
+        verdict = Verdict("fail", "wrong", name=name, fix=f"Mend {name}.")
+        for scenario in scenarios:
+            campaign.run(judgement(scenario, "x", "fail", violated=(name,), verdicts=(verdict,)), plain_run)
+    _, _, fixes = _printed(campaign.folder).partition("How to fix\n")
+    assert fixes.startswith(
+        "  turn_deadline (2 runs): Mend turn_deadline.\n  no_half_calls: Mend no_half_calls.\n"
+        "  More of each: wedgehog explain turn_deadline\n"
+    )
+
+
+@pytest.mark.parametrize(("skipped", "in_the_table"), [(20, True), (21, False)])
+def test_many_skipped_runs_stand_only_under_their_reasons(campaign, skipped, in_the_table):
+    """A campaign of the whole catalogue skips a hundred and more; between them the red ones are hard to see."""
+    campaign.run(judgement("played", "x"), plain_run)
+    for number in range(skipped):
+        campaign.run(judgement(f"left{number}", "x", "nothing", skipped="it has no tool"), plain_run)
+    said = _printed(campaign.folder)
+    assert "played" in said and (f"{NONE} skipped" in said) is in_the_table
+    assert "x: it has no tool (left0, " in said and f"and {skipped - 4} more)" in said
 
 
 def test_where_nothing_was_expected_a_red_run_is_one_that_has_not_passed(campaign):

@@ -314,6 +314,21 @@ def test_the_markdown_summary_has_at_most_sixty_lines_and_the_worst_stand_first(
     assert lines[6].startswith("| ✗ | bad0 |") and any(line.startswith("| ✓ | good") for line in lines)
     assert sum(line.startswith("- **bad") for line in lines) == 5 and "- **bad0, a** (2 repeats): too slow" in lines
     assert [line for line in lines if line.startswith("… and")] == [
-        "… and 46 more results; report.html and summary.csv hold all.",
+        "… and 48 more results; report.html and summary.csv hold all.",
         "… and 10 more results that were not expected; report.html and summary.csv hold all.",
+    ]
+
+
+def test_of_many_red_runs_the_markdown_summary_counts_the_kinds_and_shows_one_of_each_first(campaign):
+    """The first five by the alphabet may all be red for one reason."""
+    for number in range(8):
+        late = judgement(f"a{number}", "a", "fail", violated=("turn_deadline",), says="too slow")
+        campaign.run(late, plain_run)
+    campaign.run(judgement("z", "a", "fail", violated=("no_half_calls",), says="half a call ran"), plain_run)
+    write_folder(campaign.folder)
+    lines = (campaign.folder / "summary.md").read_text().split("\n")
+    assert r"Violated, by runs: turn\_deadline 8, no\_half\_calls 1" in lines
+    assert [line for line in lines if line.startswith("- **")][:2] == [
+        "- **a0, a**: too slow",
+        "- **z, a**: half a call ran",
     ]

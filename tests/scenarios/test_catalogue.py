@@ -1,5 +1,7 @@
 """The catalogue: stories of one fault each, for any agent."""
 
+import re
+
 import pytest
 
 from wedgehog.fake_llm.script.file_tools import FILE_ROLES
@@ -54,6 +56,20 @@ def test_faults_come_as_transient_and_as_permanent_ones():
     for file in FILES:
         always = any(words.times == "always" for words in file.scenario.faults)
         assert always == ("permanent" in file.scenario.tags), file.path
+
+
+def test_a_message_that_comes_while_a_command_runs_has_five_seconds_to_meet_it():
+    """A program with the SDK of a provider needs two or three seconds until its first request, or more."""
+    met = 0
+    for file in FILES:
+        for turn in file.scenario.turns:
+            if turn.during is not None and turn.during.tool is not None:
+                waits = re.search(r"sleep (\d+)", str(file.scenario.turns[turn.during.turn - 1].model))
+                kills = [it.at.after_s for it in file.scenario.faults if it.at.tool is not None and it.at.after_s]
+                ends_s = min([float(waits[1] if waits else 0), *kills])
+                assert ends_s - (turn.during.after_s or 0) >= 5, file.path
+                met += 1
+    assert met >= 3
 
 
 @pytest.mark.parametrize("family", ["connect", "cut", "stall", "status", "stream"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from wedgehog.fake_llm.request import mapped
+from wedgehog.harness.commands.first_spec.source_argv import words_of_node
 from wedgehog.harness.commands.first_spec.source_reading import (
     ANSWERS,
     HEALTH,
@@ -76,7 +77,7 @@ def node_program(file: str, text: str) -> Iterator[tuple[Literal["http", "lines"
     elif _READS_LINES.search(text) and not _takes_a_message(text):
         yield "lines", f"node {file}", file
     elif not _SERVES.search(text):
-        yield "command", f"node {file} {{message}}", file
+        yield "command", f"node {file} {words_of_node(text)}", file
 
 
 def _takes_a_message(text: str) -> bool:

@@ -159,7 +159,8 @@ def _early(history: History, same: Sequence[Call]) -> Iterator[Verdict]:
         early_s = least_s - waited_s
         if early_s <= 0:
             continue
-        says = f"request {call.number} was sent again after {waited_s:.2f} s, Retry-After asked for {asked_s:.2f} s"
+        header = "Retry-After, which was a date," if refused.retry_after_is_date else "Retry-After"
+        says = f"request {call.number} was sent again after {waited_s:.2f} s, {header} asked for {asked_s:.2f} s"
         if asked_s > LONGEST_RETRY_AFTER_S or call.arrived.wire == "ollama":
             yield passed(says)
         else:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from wedgehog.harness.invariants.scope import main_calls_of, refused_as_too_long_before
 from wedgehog.harness.invariants.session.history_kept import summarized
-from wedgehog.harness.record.error_words import plain
+from wedgehog.harness.record.error_words import masked, plain
 from wedgehog.harness.record.events.call import ToolResult
 from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.history import History
@@ -21,6 +21,8 @@ BEGINS_ANEW = re.compile(
     re.IGNORECASE,
 )
 """Words by which a user may read that the conversation begins anew; those of another language may say it too."""
+_OUR_COMMAND: Final = re.compile(r"\b\d+\.\d+\.\d+ started\b")
+"""In the text of each scripted command, which many agents print: it says nothing of their conversation."""
 WINDOW_MESSAGES: Final = 5
 """Some agents send only the last six messages: the new one, and five before it."""
 WINDOW_CHARS: Final = 2000
@@ -77,9 +79,16 @@ def _is_excused(history: History, it: Sequel, first: Call) -> bool:
         return True
     if refused_as_too_long_before(history, first) or summarized(history, it.answered, first):
         return True
-    told = (turn.end for turn in (it.bad, it.after) if turn.end is not None)
-    shown = (f"{end.answer}\n{end.error}\n{end.stdout}\n{end.stderr}" for end in told)
-    return any(map(BEGINS_ANEW.search, shown))
+    usual = set(map(masked, _shown(it.answered))) & set(map(masked, _shown(it.bad)))
+    usual = usual if it.answered is not it.bad else set()
+    new = [line for turn in (it.bad, it.after) for line in _shown(turn) if masked(line) not in usual]
+    return any(BEGINS_ANEW.search(line) for line in new if not _OUR_COMMAND.search(line))
+
+
+def _shown(turn: Turn) -> list[str]:
+    """The lines that the user of a turn could read."""
+    end = turn.end
+    return [] if end is None else f"{end.answer}\n{end.error}\n{end.stdout}\n{end.stderr}".splitlines()
 
 
 def _begins_in_sight(it: Sequel) -> bool:

@@ -17,12 +17,15 @@ from wedgehog.harness.record.views import Call, Turn
 def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Iterator[Verdict]:
     """No model request for a turn starts more than `grace_s` after its abort or hang-up was delivered.
 
-    A back end that goes on for a front end that has given up wastes money (incident endless-loop). Subagents in the
-    background count only where the stop ended the agent's process: agents that stay differ in what a stop means to
+    A back end that goes on for a front end that has given up wastes money (incident endless-loop). Where a scenario's
+    user stops the turn, and the spec of a service names no `abort`, the service sees only that its client is gone: some
+    finish the turn for the next visit, and that is said, and red at level `strict` (`stops_when_told`). Subagents in
+    the background count only where the stop ended the agent's process: agents that stay differ in what a stop means to
     them.
 
     Fix: Cancel everything that the turn has started: the request, the retry loop and its pauses. Check before each
-    new request whether the turn still runs.
+    new request whether the turn still runs. A service whose framework does not cancel a handler asks before each
+    request if its client is still there (`await request.is_disconnected()`).
     """
     for turn in history.turns:
         if turn.stopped is not None:
@@ -30,11 +33,14 @@ def no_spend_after_abort(history: History, *, grace_s: float = 2) -> Iterator[Ve
 
 
 def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict:
-    apart = () if _ended_its_process(history, turn) else tuple(in_the_background(history))
+    apart = _apart(history, turn)
     calls = _calls_after(history, turn, stop, apart)
-    allowed_s = history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
-    late = [call for call in calls if call.at_s > stop.at_s + allowed_s]
+    allowed_s = _allowed_s(history, stop, grace_s)
+    late = late_requests(history, turn, stop, grace_s)
     says = f"{turn}: {_came(calls)} after the {'abort' if turn.aborted else 'hang-up'}"
+    if late and turn.aborted is not None and turn.aborted.hangs_up:
+        says = f"{turn}: {_came(calls)} after its client was gone (the spec names no `abort`)"
+        return passed(f"{says}: some services finish the turn for the next visit")
     if late and (held := _held_up(history, stop)):
         return inconclusive(f"{says}; it may have been sent before, as {held.name} held requests up", (held, stop))
     if late:
@@ -45,6 +51,20 @@ def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict
         return too_late(history, says, (stop, *requests(late)), **span)
     says = f"{says}, none more than {allowed_s:.1f} s after it" if calls else says
     return passed(f"{says}{_beside(apart, stop)}")
+
+
+def late_requests(history: History, turn: Turn, stop: Event, grace_s: float) -> list[Call]:
+    """The requests for a turn that start too long after its stop."""
+    calls = _calls_after(history, turn, stop, _apart(history, turn))
+    return [call for call in calls if call.at_s > stop.at_s + _allowed_s(history, stop, grace_s)]
+
+
+def _apart(history: History, turn: Turn) -> tuple[BackgroundSubagent, ...]:
+    return () if _ended_its_process(history, turn) else tuple(in_the_background(history))
+
+
+def _allowed_s(history: History, stop: Event, grace_s: float) -> float:
+    return history.stretched(grace_s) + history.frozen_s(stop.at_s, float("inf"))
 
 
 def _beside(apart: Sequence[BackgroundSubagent], stop: Event) -> str:

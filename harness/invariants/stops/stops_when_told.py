@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from wedgehog.harness.invariants.overload import too_late
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import name_of_call, next_message
+from wedgehog.harness.invariants.scope import name_of_call, next_message, requests
+from wedgehog.harness.invariants.stops.no_spend_after_abort import late_requests
 from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AbortSent
@@ -19,7 +20,8 @@ def stops_when_told(history: History, *, grace_s: float = 2, ends_s: float = 15)
 
     A command that runs on changes what its user wanted to keep, and a stream that is not closed is paid to its end. A
     turn that ends later than `ends_s` after its abort looks like a hang. `no_spend_after_abort` judges new requests,
-    and `turn_deadline` a turn that never ends.
+    and `turn_deadline` a turn that never ends. New requests are judged here for a service whose spec names no `abort`:
+    it sees only that its client is gone.
 
     Fix: On an abort end the process group of each running command, and close the connection to the model at once. Wait
     a few seconds at most for what does not end.
@@ -28,6 +30,8 @@ def stops_when_told(history: History, *, grace_s: float = 2, ends_s: float = 15)
         if turn.aborted is not None:
             yield from _judge(history, turn, turn.aborted, history.stretched(grace_s))
             yield from _of_its_end(history, turn, turn.aborted, history.stretched(ends_s))
+            if turn.aborted.hangs_up:
+                yield from _of_requests(history, turn, turn.aborted, grace_s)
 
 
 def _judge(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> Iterator[Verdict]:
@@ -39,6 +43,15 @@ def _judge(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> 
         yield too_late(history, says, (abort, proof), **span)
     if not late:
         yield passed(because=f"{turn}: nothing went on for more than {allowed_s:.1f} s after the abort")
+
+
+def _of_requests(history: History, turn: Turn, abort: AbortSent, grace_s: float) -> Iterator[Verdict]:
+    """Of a service that works on for a client that is gone."""
+    if late := late_requests(history, turn, abort, grace_s):
+        last_s = late[-1].at_s - abort.at_s
+        says = f"{turn}: request {late[-1].number} came {last_s:.1f} s after its client was gone"
+        span = {"over_s": last_s - history.stretched(grace_s), "since_s": abort.at_s, "until_s": late[-1].at_s}
+        yield too_late(history, says, (abort, *requests(late)), **span)
 
 
 def _of_its_end(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> Iterator[Verdict]:

@@ -11,11 +11,12 @@ from wedgehog.fake_llm.script.roles import (
 )
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.run import AgentStarted
 from wedgehog.harness.record.events.service import BeaconSeen, PageAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.scenario.fault_plan import PlannedFault
 from wedgehog.harness.scenario.model import Scenario
-from wedgehog.harness.scenario.trigger import COMPACTION, AtTool
+from wedgehog.harness.scenario.trigger import COMPACTION, AtTool, SessionWritten
 
 STILL_RUNS_S = 0.5
 """A command that runs for so long after its fault was due was there to be struck."""
@@ -32,6 +33,7 @@ def why_never_met(history: History, scenario: Scenario) -> str:
         or _not_found(history, scenario)
         or _not_delegated_on(history, scenario)
         or _not_reached(history, scenario)
+        or _not_written(history, scenario)
     )
 
 
@@ -89,6 +91,18 @@ def _not_reached(history: History, scenario: Scenario) -> str:
         if any(use.results for use in history.tool_uses):
             return f"in this run the model was not told the name by which it can {does} its subagent"
     return ""
+
+
+def _not_written(history: History, scenario: Scenario) -> str:
+    """Why a fault on a session file does not strike an agent that stays: it may keep its sessions in memory."""
+    fired = {it.fault for it in history.of(FaultFired)}
+    plan = scenario.plan(history.run.time_scale)
+    waits = [it.trigger for number, it in enumerate(plan.faults) if number not in fired]
+    turns = {at.turn for at in waits if isinstance(at, SessionWritten)}
+    asked = any(turn.number in turns and any(call.ok for call in turn.main_calls) for turn in history.turns)
+    if not asked or not any(it.ready_s for it in history.of(AgentStarted)):
+        return ""
+    return "the agent stays, and wrote no session file in its turn; if it has some, name them (session_files)"
 
 
 def _not_found(history: History, scenario: Scenario) -> str:

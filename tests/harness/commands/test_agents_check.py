@@ -147,6 +147,14 @@ async def test_words_that_do_not_reach_the_model_are_missed(tmp_path: Path):
     )
 
 
+async def test_so_are_words_that_do_not_reach_a_model_that_refuses_the_request(tmp_path: Path):
+    """The refusal is what follows: an agent whose message is empty or another argument is told why."""
+    code = AGENT.replace("= sys.argv[1:]", HI).replace('"role": "user"', '"role": "hat"')
+    refused, lost = [it.says for it in await looked(tmp_path, code) if not it.ok]
+    assert refused.startswith("the provider refused its request without any fault: 400")
+    assert lost.startswith("message 1 did not reach the model: no request holds its words; `command` has {message}")
+
+
 @pytest.mark.parametrize(
     ("words", "key"),
     [

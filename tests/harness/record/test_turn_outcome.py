@@ -186,6 +186,22 @@ def test_any_word_at_the_specs_own_place_for_errors_is_an_error(error_at_path: b
         "The connection was closed unexpectedly",
         "Premature close",
         "socket hang up",
+        "[!] fetch failed",
+        "[!] terminated",
+        "Sorry: read ECONNRESET",
+        "Sorry: other side closed",
+        "All connection attempts failed",
+        "[Errno 111] Connect call failed ('127.0.0.1', 1)",
+        "Server disconnected without sending a response.",
+        "Remote end closed connection without response",
+        "Connection closed.",
+        "unexpected EOF",
+        "The provider says: Internal Server Error",
+        "The model call failed (third try)",
+        "Request failed: no more tries",
+        "No response from the model.",
+        "The model returned an empty message.",
+        "The model did not answer.",
         "The stream was interrupted",
         "incomplete response",
         "[the reply was cut off; please ask again]",
@@ -258,7 +274,17 @@ def test_of_long_words_in_the_place_of_an_answer_the_end_is_quoted():
     assert quoted.endswith(f'Created notes/19.md {APOLOGY}"') and ' said only "…' in quoted
 
 
-@pytest.mark.parametrize("words", [APOLOGY, "Something went wrong.", "Please try again later.", "An error occurred."])
+@pytest.mark.parametrize(
+    "words",
+    [
+        APOLOGY,
+        "Something went wrong.",
+        "Please try again later.",
+        "An error occurred.",
+        "The tool call failed: it is broken.",
+        "I have closed it.",
+    ],
+)
 def test_an_apology_names_no_cause(words: str):
     """An apology names no cause."""
     assert _down(words).kind == "hidden"

@@ -357,6 +357,11 @@ OUR_WORDS = "the process ended with exit code 1"
             "it said 'ImportError: hat': no request for the model arrived, and talking to the agent failed",
         ),
         (
+            {"exit_code": 1, "error": "ModuleNotFoundError: hat"},  # (its name holds ENOTFOUND, without regard to case)
+            "it said 'ModuleNotFoundError: hat': no request for the model arrived, and the agent ended with "
+            "exit code 1",
+        ),
+        (
             {"exit_code": 1, "raised": OUR_WORDS, "error": OUR_WORDS, "stderr": "TypeError: hat"},
             "it said 'TypeError: hat': no request for the model arrived, and the agent ended with exit code 1",
         ),
@@ -371,7 +376,14 @@ def test_an_agent_that_ends_at_once_is_quoted(end: dict[str, Any], said: str):
     assert "{llm_url}" not in says
 
 
-@pytest.mark.parametrize("words", ["APIConnectionError: Connection error.", "The api_key client option must be set"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "APIConnectionError: Connection error.",
+        "The api_key client option must be set",
+        "Error: getaddrinfo ENOTFOUND api.example.com",
+    ],
+)
 def test_an_agent_that_ends_for_want_of_a_connection_or_a_key_is_asked_for_its_address(words: str):
     """It may call another address than the spec's, or want a variable that `env` does not set."""
     tell = HistoryBuilder()

@@ -42,3 +42,12 @@ def test_only_a_webhook_gets_a_message_of_a_chat_again():
         {"name": "s", "why": "x", "turns": [{"user": "x", "again_s": 2, "model": [{"text": "y {nonce}"}]}]}
     )
     assert "webhook" in why_skipped(scenario, AgentSpec.model_validate(chat), ControlFacts(True))
+
+
+def test_an_agent_without_a_chat_is_told_only_that():
+    """What only one of the chats does says nothing to it."""
+    command = {"name": "a", "wire": "ollama", "command": ["a", "{message}"], "env": {"HOST": "{llm_url}"}}
+    turn = {"user": "x", "again_s": 1, "again_as": "other_event", "model": [{"text": "y {nonce}"}]}
+    scenario = Scenario.model_validate({"name": "s", "why": "x", "turns": [turn]})
+    reason = "the agent does not get its messages from a chat service (chat)"
+    assert why_skipped(scenario, AgentSpec.model_validate(command), ControlFacts(True)) == reason

@@ -47,6 +47,12 @@ def test_ignoring_a_long_retry_after_is_reported():
     assert verdict.says == "request 1 was sent again after 1.00 s, Retry-After asked for 120.00 s"
 
 
+def test_a_retry_after_that_was_a_date_is_called_one():
+    """No header of this run had a number: its reader would look for one."""
+    says = check("retry_discipline", _again_after(1.0, 20, is_date=True)).says
+    assert says == "request 1 was sent again after 1.00 s, Retry-After, which was a date, asked for 20.00 s"
+
+
 def test_a_client_of_ollama_cannot_obey_a_header_that_it_never_sees():
     """Ollama's own server sends none; the other rules hold there too."""
     verdict = check("retry_discipline", _again_after(1.0, 20, wire="ollama"))

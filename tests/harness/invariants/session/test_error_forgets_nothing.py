@@ -55,6 +55,27 @@ def test_an_agent_may_begin_anew_and_say_so(says: str):
     assert _next(_failing_in_its_second_turn(says=says)) == "nothing"
 
 
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (("", "", "$ printf '3.1.1 started\\n' >> /tmp/w"), "fail"),
+        (("loaded history.json, turn 1", "loaded history.json, turn 2", "loaded history.json, turn 3"), "fail"),
+        (("A new session begins.", "The session goes on.", "A new session begins."), "nothing"),
+    ],
+)
+def test_what_an_agent_prints_in_each_turn_says_nothing_of_a_new_conversation(lines: tuple[str, ...], status: str):
+    """Many print the commands that they run, and where their conversation lies."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    tell.end(stderr=lines[0])
+    tell.message()
+    tell.refuse(tell.ask(1), 500)
+    tell.fails(f"Error: status 500\n{lines[1]}").message()
+    tell.reply(tell.ask(1, sees=(3,), replies=()), f"Done {tell.nonce}")
+    assert check("error_forgets_nothing", tell.end(stderr=lines[2]).seal()).status == status
+
+
 def test_a_process_that_was_started_again_is_not_judged():
     """It may keep its conversation in memory; one that starts with each message must store it."""
     stays = AgentStarted(argv=("agent",), executable="/bin/agent", ready_s=0.5)

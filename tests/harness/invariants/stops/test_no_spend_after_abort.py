@@ -6,6 +6,7 @@ import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.fault import FaultFired
+from wedgehog.harness.record.events.turn import AbortSent
 from wedgehog.harness.record.history import History
 from wedgehog.harness.testing import HistoryBuilder
 from wedgehog.harness.testing.call_builder import TICK_S
@@ -40,6 +41,23 @@ def test_a_request_on_a_slow_link_may_have_been_sent_before_the_abort(slows: boo
     tell.abort().wait(10)
     tell.refuse(tell.ask(1))
     assert check("no_spend_after_abort", tell.end("", ended="aborted", exit_code=130).seal()).status == status
+
+
+def test_a_service_without_a_way_to_stop_a_turn_may_finish_it_for_the_next_visit():
+    """It sees only that its client is gone; that it worked on is said, and red where much is asked."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), tools=[True])
+    tell.add(AbortSent(turn=1, hangs_up=True))
+    tell.wait(10)
+    tell.answer_step(2, results=[result("1.1.1")])
+    history = tell.end("", ended="aborted", exit_code=None).seal()
+    found, strict = check("no_spend_after_abort", history), check("stops_when_told", history)
+    assert found.status == "pass" and found.says == (
+        "turn 1: 1 model request (1 paid) came after its client was gone (the spec names no `abort`): "
+        "some services finish the turn for the next visit"
+    )
+    assert strict.status == "fail" and "request 2 came 10." in strict.says
 
 
 def test_a_background_call_spends_as_well():

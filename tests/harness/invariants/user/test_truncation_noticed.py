@@ -38,6 +38,26 @@ def test_a_text_that_a_filter_has_cut_fails_unless_its_user_reads_that(note: str
     assert check("truncation_noticed", tell.end(shown).seal()).status == ("pass" if note else "fail")
 
 
+@pytest.mark.parametrize(
+    "note", ["", "[cut: too long]", "(token limit reached)", "*[shortened]*", "-- stopped: length", "(not finished)"]
+)
+def test_a_text_that_ends_at_the_token_limit_fails_unless_its_user_reads_that(note: str):
+    """The model's own words are no such note."""
+    tell = HistoryBuilder()
+    tell.message()
+    said = f"The speed limit is cut in two. {CUT_TEXT}"
+    tell.reply(tell.ask(1), said, stop="max_tokens")
+    assert check("truncation_noticed", tell.end(f"{said}\n{note}").seal()).status == ("pass" if note else "fail")
+
+
+def test_a_note_of_a_limit_says_nothing_where_the_connection_ended():
+    """It may be a line of a log."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.cut(tell.ask(1), CUT_TEXT)
+    assert check("truncation_noticed", tell.end(f"{CUT_TEXT}\n(token limit: 4096)").seal()).status == "fail"
+
+
 def test_words_of_a_filter_are_no_error_where_none_has_cut_a_reply():
     """The same words may be part of an answer, or of an apology after another failure."""
     tell = HistoryBuilder()

@@ -9,7 +9,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
-from wedgehog.harness.record.events.run import Trouble
+from wedgehog.harness.record.events.run import AgentStarted, Trouble
 from wedgehog.harness.record.events.service import PageAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
@@ -240,6 +240,16 @@ def test_a_fault_at_the_write_of_a_session_says_that_there_was_none():
     turns = [{"user": "x", "model": [{"text": "Done {nonce}"}]}, {"user": "y"}]
     found = judged(well(HistoryBuilder()).seal(), faults=faults, turns=turns)
     assert "no session file was written in that turn (the spec's `session_files` says where" in found.says
+
+
+@pytest.mark.parametrize(("ready_s", "skipped"), [(0.5, True), (0.0, False)])
+def test_an_agent_that_stays_may_keep_its_sessions_in_memory(ready_s: float, skipped: bool):
+    """A program for each message has them in a file: there the spec does not say where."""
+    started = AgentStarted(argv=("agent",), executable="/bin/agent", ready_s=ready_s)
+    tears = [{"link": "agent", "at": {"turn": 1, "session": "written"}, "do": {"kill": {"tear": True}}}]
+    found = judged(with_event(well(HistoryBuilder()).seal(), started), faults=tears)
+    assert found.skipped.startswith("the agent stays, and wrote no session file in its turn") is skipped
+    assert skipped or found.verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(("kind", "skipped"), [("thinking", True), ("image", True), ("tool_result", False)])
