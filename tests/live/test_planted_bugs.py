@@ -112,6 +112,8 @@ STRICT = {
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "abort-twice": ("settles-for-long", {"stops_when_told"}),
+    "abort-in-mid-tool": ("denies-that-it-ran", {"begun_told"}),
+    "reset-after-tool-always": ("keeps-the-message-of-a-failed-turn-only", {"rounds_kept"}),
     "abort-in-mid-reply": ("forgets-a-stopped-turn", {"history_kept"}),
     "abort-leaves-nothing-running": ("kills-only-the-shell", {"stops_when_told"}),
     "killed-after-tool": ("stores-at-the-end", {"history_kept"}),
@@ -145,6 +147,7 @@ ASKING = {
 }
 """Agents with a tool for questions, and what is red."""
 LED = "thoughts-before-a-tool"
+STOPPED = "abort-in-mid-tool"
 IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
 CUT = "call-cut-by-max-tokens"
@@ -154,6 +157,7 @@ LONG = "message-longer-than-the-window"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
     *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
+    (STOPPED, "a-stop-is-a-failure"),
     *((scenario, bugs) for scenario in IN_A_THOUGHT for bugs in ("thinks", "thinks,keeps-half-a-thought")),
     *((ASKS, bugs) for bugs in ("none", "asks,invents-an-answer", *ASKING)),
     *((CUT, bugs) for bugs in ("answers-cut-calls", "answers-cut-calls,hides-the-cut")),
@@ -309,6 +313,11 @@ def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(request: pyt
     bugs, red = STRICT[scenario]
     assert _strict(found, scenario, "none") == ("pass", set())
     assert _strict(found, scenario, bugs) == ("pass", red)
+
+
+def test_a_stop_that_counts_as_a_failure_of_its_tool_is_red_at_level_strict(simulated: Found):
+    """One more request goes out at once; the sound agent makes none."""
+    assert _strict(simulated, STOPPED, "a-stop-is-a-failure") == ("pass", {"stops_when_told"})
 
 
 def test_the_result_of_a_call_that_was_cut_says_so(simulated: Found):
