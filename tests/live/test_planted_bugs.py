@@ -148,6 +148,8 @@ ASKING = {
 """Agents with a tool for questions, and what is red."""
 LED = "thoughts-before-a-tool"
 STOPPED = "abort-in-mid-tool"
+BEHIND = "abort-behind-a-thought"
+KEEPS = "thinks,keeps-half-a-thought"
 IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
 CUT = "call-cut-by-max-tokens"
@@ -158,6 +160,7 @@ KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenari
 MORE = {
     *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
     (STOPPED, "a-stop-is-a-failure"),
+    *((BEHIND, bugs) for bugs in ("none", "thinks", KEEPS, f"{KEEPS},loses-signatures-at-a-stop")),
     *((scenario, bugs) for scenario in IN_A_THOUGHT for bugs in ("thinks", "thinks,keeps-half-a-thought")),
     *((ASKS, bugs) for bugs in ("none", "asks,invents-an-answer", *ASKING)),
     *((CUT, bugs) for bugs in ("answers-cut-calls", "answers-cut-calls,hides-the-cut")),
@@ -345,6 +348,18 @@ def test_half_a_thought_in_the_session_is_red(simulated: Found, scenario: str):
     assert _strict(simulated, scenario, "thinks") == ("pass", set())
     red = {"session_recovers", "thoughts_kept"}
     assert _safe(simulated, scenario, "thinks-keeps-half-a-thought") == ("fail", red)
+
+
+@pytest.mark.parametrize("bugs", ["none", "thinks", KEEPS])
+def test_a_whole_thought_before_half_an_answer_may_be_kept_or_not(simulated: Found, bugs: str):
+    """It is signed, so the provider takes it."""
+    assert _strict(simulated, BEHIND, bugs.replace(",", "-")) == ("pass", set())
+
+
+def test_a_whole_thought_that_loses_its_signature_at_a_stop_is_red(simulated: Found):
+    """The provider refuses each later message."""
+    red = {"session_recovers", "thoughts_kept"}
+    assert _safe(simulated, BEHIND, "thinks-keeps-half-a-thought-loses-signatures-at-a-stop") == ("fail", red)
 
 
 def test_a_tool_call_that_comes_back_without_its_thought_is_red(simulated: Found):

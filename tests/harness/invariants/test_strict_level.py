@@ -432,7 +432,6 @@ def test_the_result_of_a_tool_that_was_stopped_is_not_sent_in_the_same_turn(when
     assert check("stops_when_told", tell.seal()).status == status
 
 
-
 @pytest.mark.parametrize(
     "said",
     [

@@ -11,6 +11,7 @@ ON_CHAT = (
     "summarizes_on_chat",
     "drops_outputs",
     "goes_on_after_an_answer",
+    "goes_on_for_ever",
     "knows_one_wording",
     "drops_the_system_text",
     "knows_the_rules",
@@ -37,9 +38,11 @@ RULES = "rules-outlive-a-summary"
 LONG = "message-longer-than-the-window"
 EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-calls-a-tool"
 GROWS = "session-grows-to-a-megabyte"
+NO_ROOM = "summary-makes-no-room"
 TRIMS = "trims"
 """Correct too, and does not know a refusal for length."""
 BUGS = (
+    "goes_on_for_ever",
     "keeps_the_old_count",
     "drops_the_summary",
     "drops_the_system_text",
@@ -86,6 +89,7 @@ def found(wedgehog: Any, out: Path) -> dict[tuple[str, str], Result]:
             FAILS,
             CALLS,
             GROWS,
+            NO_ROOM,
             *words,
             "--world",
             "sim",
@@ -102,7 +106,7 @@ def _names(cell: str) -> set[str]:
 
 
 @pytest.mark.parametrize("agent", SOUND)
-@pytest.mark.parametrize("scenario", [WORKS, RULES, WORDS, WINDOW, EMPTY, FAILS, CALLS, GROWS])
+@pytest.mark.parametrize("scenario", [WORKS, RULES, WORDS, WINDOW, EMPTY, FAILS, CALLS, GROWS, NO_ROOM])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
     """One that asks no model for a summary is skipped where that fails."""
     skipped = scenario in (EMPTY, FAILS, CALLS) and agent == "drops_outputs"
@@ -112,6 +116,12 @@ def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Resu
 def test_a_summary_that_is_asked_for_until_it_has_words_has_no_end(found: dict[tuple[str, str], Result]):
     """Each request is accepted and paid for."""
     assert "paid_call_bound" in found[EMPTY, "asks_until_it_has_words"][1]
+
+
+@pytest.mark.parametrize("agent", ["goes_on_for_ever", "keeps_the_old_count"])
+def test_summaries_that_make_no_room_must_end(found: dict[tuple[str, str], Result], agent: str):
+    """The system text fills the window: an agent may sum up and go on a few times, and must then stop."""
+    assert "paid_call_bound" in found[NO_ROOM, agent][1]
 
 
 def test_a_tool_call_in_place_of_a_summary_must_not_join_the_conversation(found: dict[tuple[str, str], Result]):
