@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import takewhile
 
+from wedgehog.fake_llm.script.main_call import COMPACTING
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import find
 from wedgehog.harness.invariants.requests.tool_round_bound import TOOL_ROUNDS
@@ -16,7 +17,7 @@ from wedgehog.harness.scenario.model import Scenario
 ENDLESS = 5
 """A turn with this many times the allowed rounds is stopped in every run."""
 BESIDE = 150
-"""This many background requests in a row are an endless loop in every run."""
+"""This many background requests in a row, or requests for a summary in a turn, are an endless loop in every run."""
 PAID_IN_A_STEP = 2_000
 """So many paid calls of one step are endless in every run: the worst public report of a storm has 1,384 calls."""
 CERTAIN = 2
@@ -45,7 +46,10 @@ class CountBounds:
         if self.calls is not None and (calls := sum(1 for _ in requests_of(history, turn))) > self.calls:
             return f"{calls:,} calls"
         beside = _last_beside(history, turn)
-        return f"{beside:,} requests beside the conversation in a row" if beside > BESIDE else ""
+        if beside > BESIDE:
+            return f"{beside:,} requests beside the conversation in a row"
+        summaries = _summaries(history, turn)
+        return f"{summaries:,} requests for a summary" if summaries > BESIDE else ""
 
 
 def requests_of(history: History, turn: int) -> Iterator[RequestArrived]:
@@ -57,6 +61,11 @@ def _rounds_of_a_subagent(history: History, turn: int) -> int:
     """The most rounds of one conversation beside the main one: each of them sends the results of the one before."""
     later = {(event.side, event.step) for event in requests_of(history, turn) if event.side and event.step > 1}
     return max(Counter(side for side, _ in later).values(), default=0)
+
+
+def _summaries(history: History, turn: int) -> int:
+    """How often a summary of the conversation was asked for, whatever came between."""
+    return sum(1 for event in requests_of(history, turn) if event.background in COMPACTING and not event.side)
 
 
 def _last_beside(history: History, turn: int) -> int:

@@ -41,6 +41,7 @@ ASKS = {
     "input_schema": {"type": "object", "properties": {"questions": QUESTIONS}, "required": ["questions"]},
 }
 LOST = "The result of this call is lost. Ask before you run it again."
+REJECTED = "The user doesn't want to proceed with this tool use. It was rejected, and nothing was changed."
 TOLD = "You are a careful helper. Leave alone what you were not asked about."
 SAID = "(The turn ended before an answer was there.)"
 SORRY = "I am thinking about how to help you."
@@ -122,7 +123,8 @@ class Session:
     def _repair(self) -> None:
         last = self.messages[-1] if self.messages else None
         if last and last["role"] == "assistant" and calls_of(last["content"]):
-            self.add("user", [result(call, LOST, error=True) for call in calls_of(last["content"])])
+            why = REJECTED if "denies-that-it-ran" in BUGS else LOST
+            self.add("user", [result(call, why, error=True) for call in calls_of(last["content"])])
         if self.messages and self.messages[-1]["role"] == "user":
             self.add("assistant", [{"type": "text", "text": SAID}])
 
@@ -130,6 +132,12 @@ class Session:
         """Drop the turn that this message began."""
         begins = [number for number, it in enumerate(self.messages) if it["content"][0].get("text") == message]
         del self.messages[begins[-1] :]
+        self._rewrite()
+
+    def drop_rounds_of(self, message: str) -> None:
+        """Drop what followed this message."""
+        begins = [number for number, it in enumerate(self.messages) if it["content"][0].get("text") == message]
+        del self.messages[begins[-1] + 1 :]
         self._rewrite()
 
     def shorten(self) -> None:
@@ -596,6 +604,8 @@ async def turn(url: str, folder: str, tool_url: str, message: str) -> str:
             except FailedError as wrong:
                 if isinstance(wrong, RefusedError) and number == 0 and "keeps-what-is-refused" not in BUGS:
                     session.drop_from(message)
+                if "keeps-the-message-of-a-failed-turn-only" in BUGS:
+                    session.drop_rounds_of(message)
                 keep_half_a_thought(session)
                 if "".join(SHOWN_NOW) and "loses-what-was-read" not in BUGS:
                     session.add("assistant", [{"type": "text", "text": f"{''.join(SHOWN_NOW)} (broken off)"}])
@@ -625,7 +635,10 @@ def repeats_itself(session: Session) -> bool:
 def keep_half_a_thought(session: Session) -> None:
     """The bug: what has come of a reply stays in the conversation."""
     if "keeps-half-a-thought" in BUGS and HALF and HALF[-1]:
-        session.add("assistant", [whole(block) for block in HALF[-1].values()])
+        came = [whole(block) for block in HALF[-1].values()]
+        if "loses-signatures-at-a-stop" in BUGS:
+            came = [{key: it for key, it in block.items() if key != "signature"} for block in came]
+        session.add("assistant", came)
 
 
 async def step(
@@ -682,6 +695,8 @@ async def step(
         raise FailedError(f"Error: tool call {calls[1]['name']} does not match {calls[0]['name']}")
     if "runs-the-queue-to-its-end" in BUGS:
         done = await to_the_last(calls, host, tools)
+    elif "a-stop-is-a-failure" in BUGS:
+        done = [await unstopped(call, host, tools) for call in calls]
     else:
         done = await asyncio.gather(*(run(call, host, tools) for call in calls))
     session.add("user", [*kept(done), *pictures(host)])
@@ -708,6 +723,16 @@ async def to_the_last(calls: list[Message], host: Host | None, tools: list[Messa
     except asyncio.CancelledError:
         await task
         raise
+
+
+async def unstopped(call: Message, host: Host | None, tools: list[Message]) -> Message:
+    """The bug: a stop of the turn counts as a failure of the tool."""
+    try:
+        return await run(call, host, tools)
+    except asyncio.CancelledError:
+        if task := asyncio.current_task():
+            task.uncancel()
+        return result(call, "Error: cancelled", error=True)
 
 
 def told_to_go_on(session: Session) -> bool:

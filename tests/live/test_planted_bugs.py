@@ -112,6 +112,8 @@ STRICT = {
     "rate-limited-for-some-tries": ("tries-twice", {"turn_answered"}),
     "error-in-stream-after-tool": ("drops-words", {"words_kept"}),
     "abort-twice": ("settles-for-long", {"stops_when_told"}),
+    "abort-in-mid-tool": ("denies-that-it-ran", {"begun_told"}),
+    "reset-after-tool-always": ("keeps-the-message-of-a-failed-turn-only", {"rounds_kept"}),
     "abort-in-mid-reply": ("forgets-a-stopped-turn", {"history_kept"}),
     "abort-leaves-nothing-running": ("kills-only-the-shell", {"stops_when_told"}),
     "killed-after-tool": ("stores-at-the-end", {"history_kept"}),
@@ -145,6 +147,9 @@ ASKING = {
 }
 """Agents with a tool for questions, and what is red."""
 LED = "thoughts-before-a-tool"
+STOPPED = "abort-in-mid-tool"
+BEHIND = "abort-behind-a-thought"
+KEEPS = "thinks,keeps-half-a-thought"
 IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
 CUT = "call-cut-by-max-tokens"
@@ -154,6 +159,8 @@ LONG = "message-longer-than-the-window"
 KILLED = {scenario: it for scenario, it in STRICT.items() if "killed" in scenario or "running" in scenario}
 MORE = {
     *((LED, bugs) for bugs in ("thinks", "thinks,drops-thoughts")),
+    (STOPPED, "a-stop-is-a-failure"),
+    *((BEHIND, bugs) for bugs in ("none", "thinks", KEEPS, f"{KEEPS},loses-signatures-at-a-stop")),
     *((scenario, bugs) for scenario in IN_A_THOUGHT for bugs in ("thinks", "thinks,keeps-half-a-thought")),
     *((ASKS, bugs) for bugs in ("none", "asks,invents-an-answer", *ASKING)),
     *((CUT, bugs) for bugs in ("answers-cut-calls", "answers-cut-calls,hides-the-cut")),
@@ -311,6 +318,11 @@ def test_a_planted_bug_of_a_lesser_kind_is_red_at_level_strict_only(request: pyt
     assert _strict(found, scenario, bugs) == ("pass", red)
 
 
+def test_a_stop_that_counts_as_a_failure_of_its_tool_is_red_at_level_strict(simulated: Found):
+    """One more request goes out at once; the sound agent makes none."""
+    assert _strict(simulated, STOPPED, "a-stop-is-a-failure") == ("pass", {"stops_when_told"})
+
+
 def test_the_result_of_a_call_that_was_cut_says_so(simulated: Found):
     """Without that the model sends the same long call again."""
     assert _strict(simulated, CUT, "answers-cut-calls") == ("pass", set())
@@ -336,6 +348,18 @@ def test_half_a_thought_in_the_session_is_red(simulated: Found, scenario: str):
     assert _strict(simulated, scenario, "thinks") == ("pass", set())
     red = {"session_recovers", "thoughts_kept"}
     assert _safe(simulated, scenario, "thinks-keeps-half-a-thought") == ("fail", red)
+
+
+@pytest.mark.parametrize("bugs", ["none", "thinks", KEEPS])
+def test_a_whole_thought_before_half_an_answer_may_be_kept_or_not(simulated: Found, bugs: str):
+    """It is signed, so the provider takes it."""
+    assert _strict(simulated, BEHIND, bugs.replace(",", "-")) == ("pass", set())
+
+
+def test_a_whole_thought_that_loses_its_signature_at_a_stop_is_red(simulated: Found):
+    """The provider refuses each later message."""
+    red = {"session_recovers", "thoughts_kept"}
+    assert _safe(simulated, BEHIND, "thinks-keeps-half-a-thought-loses-signatures-at-a-stop") == ("fail", red)
 
 
 def test_a_tool_call_that_comes_back_without_its_thought_is_red(simulated: Found):

@@ -67,6 +67,40 @@ def _reads_on(play: RunDraw) -> None:
     play.tell.end("", ended="aborted", exit_code=130)
 
 
+def _goes_on_with_its_result(play: RunDraw) -> None:
+    """The stop counts as a failure of the tool, and the model is asked on."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.abort()
+    play.tell.reply(play.tell.ask(2, results=[result(token, printed=False, is_error=True)]), "So be it.")
+    play.tell.end("", ended="aborted", exit_code=130)
+
+
+def _begun_told(play: RunDraw) -> None:
+    """A command had begun when it was stopped, and the model reads that it did not run."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.ask(1), tools=[True])
+    play.tell.starts(token)
+    play.tell.abort()
+    play.tell.end("", ended="aborted", exit_code=130)
+    play.tell.message()
+    told = result(token, printed=False, is_error=True, signs=("failed", "never_ran"))
+    play.tell.reply(play.tell.ask(1, results=[told]), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
+def _rounds_of_a_failed_turn(play: RunDraw) -> None:
+    """The provider fails behind a tool, and the next request has the message of that turn alone."""
+    play.tell.message()
+    (token,) = play.tell.reply(play.tell.ask(1), tools=[True])
+    play.tell.refuse(play.tell.ask(2, results=[play.tell.runs(token)]))
+    play.tell.fails()
+    play.tell.message()
+    play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
+    play.tell.end()
+
+
 def _ends_late(play: RunDraw) -> None:
     """Nothing goes on after the abort, and the turn ends half a minute later."""
     play.tell.message()
@@ -467,7 +501,8 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "output_told": (_output_told, _called_stopped),
     "history_kept": (_history_kept, _failed_turn_forgotten, _stopped_turn_forgotten),
     "output_once": (_output_once, _words_again),
-    "stops_when_told": (_runs_on, _reads_on, _ends_late),
+    "stops_when_told": (_runs_on, _reads_on, _ends_late, _goes_on_with_its_result),
+    "begun_told": (_begun_told,),
     "no_traceback": (_no_traceback,),
     "exit_code_tells": (_exit_code_tells,),
     "instructions_kept": (_instructions_kept,),
@@ -486,7 +521,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
         _subagent_ends_in_canned_words,
     ),
     "cause_told": (_cause_told, _connection_told),
-    "rounds_kept": (_only_its_words,),
+    "rounds_kept": (_only_its_words, _rounds_of_a_failed_turn),
     "subagent_end_told": (_subagent_end_told,),
     "subagent_words_told": (_subagent_words_told,),
     "subagent_goes_on": (_subagent_goes_on,),

@@ -150,7 +150,7 @@ def _after_an_abort(history: History, turn: Turn) -> Iterator[Verdict]:
     later = next((call for call in main_calls_of(turn) if call.paid), None)
     if stopped is None or stopped.aborted is None or later is None:
         return
-    if over(stopped) is not stopped.aborted or not _is_owed(history, stopped):
+    if over(stopped) is not stopped.aborted or not is_owed(history, stopped):
         return
     read = [call for call in main_calls_of(stopped) if _came_before(call, stopped.aborted.at_s)]
     began = [use for use in tool_uses_of(stopped) if use.started]
@@ -171,7 +171,7 @@ def _came_before(call: Call, stop_s: float) -> bool:
     return call.at_s + (call.ended.first_byte_s or 0.0) < stop_s
 
 
-def _is_owed(history: History, turn: Turn) -> bool:
+def is_owed(history: History, turn: Turn) -> bool:
     """Whether nothing gave the agent a reason to leave the turn out, as a refusal or broken content does."""
     refused = any(it.refused is not None and it.refused.status in REFUSES_THE_REQUEST for it in turn.calls)
     broken = any(it.damaged or (it.ended is not None and it.ended.stop == "error") for it in turn.calls)
@@ -180,7 +180,7 @@ def _is_owed(history: History, turn: Turn) -> bool:
 
 def _ran(history: History, turn: Turn) -> list[ToolUse]:
     """Tools whose results were sent in a turn that ended in an error by itself, or with its process."""
-    if over(turn) not in (None, turn.killed) or not _is_owed(history, turn):
+    if over(turn) not in (None, turn.killed) or not is_owed(history, turn):
         return []
     torn = any(it.turn == turn.number and it.torn for it in history.of(SessionSaved))
     if torn or (turn.killed is None and outcome_of(turn, history).kind != "surfaced"):

@@ -12,6 +12,7 @@ from wedgehog.harness.invariants.scope import (
     requests,
     tool_uses_of,
 )
+from wedgehog.harness.invariants.session.history_kept import is_owed
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
@@ -23,8 +24,10 @@ def rounds_kept(history: History) -> Iterator[Verdict]:
     """The next turn's request still has a result of the tools that ran in an answered turn, however short.
 
     A model that sees only its last words does not know what it did: it runs the tools again, or denies that they ran.
-    Judged on the first accepted request of the next turn, where it carries the message of the turn. One result is
-    enough, also without its text, because an agent may drop old results. A background call in between may have made a
+    So does one that sees only the message of a turn that ended in an error behind its tools, as on an overloaded
+    provider; after a refusal of what the turn said (400, 413, 422) an agent may leave that out. Judged on the first
+    accepted request of the next turn, where it carries the message of the turn. One result is enough, also without its
+    text, because an agent may drop old results. A background call in between may have made a
     summary, after a refusal for its length an agent may drop what it likes, and on a full disk it cannot store them.
 
     Fix: Store the tool calls of a turn and their results with its words, and send them with later requests. Make old
@@ -50,7 +53,12 @@ def _is_judged(history: History, turn: Turn, later: Call) -> bool:
         return False
     too_long = refused_as_too_long_before(history, later)
     beside = called_beside(history, turn.calls[0].arrived.id, later.arrived.id)
-    return not too_long and not beside and outcome_of(turn, history).kind == "answered"
+    return not too_long and not beside and (outcome_of(turn, history).kind == "answered" or _fails(history, turn))
+
+
+def _fails(history: History, turn: Turn) -> bool:
+    """Whether it ended in an error by itself that gave no reason to leave its rounds out."""
+    return outcome_of(turn, history).kind == "surfaced" and is_owed(history, turn)
 
 
 def _judge(turn: Turn, done: list[ToolUse], later: Call) -> Verdict:

@@ -10,7 +10,7 @@ from wedgehog.harness.record.events.base import Event
 from wedgehog.harness.record.events.service import BeaconSeen
 from wedgehog.harness.record.events.turn import AbortSent
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.verdict import Verdict, passed
+from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, ToolUse, Turn
 
 
@@ -19,16 +19,18 @@ def stops_when_told(history: History, *, grace_s: float = 2, ends_s: float = 15)
     """After an abort no command runs to its end, requests in flight are hung up within `grace_s`, and the turn ends.
 
     A command that runs on changes what its user wanted to keep, and a stream that is not closed is paid to its end. A
-    turn that ends later than `ends_s` after its abort looks like a hang. `no_spend_after_abort` judges new requests,
-    and `turn_deadline` a turn that never ends. New requests are judged here for a service whose spec names no `abort`:
-    it sees only that its client is gone.
+    turn that ends later than `ends_s` after its abort looks like a hang. Where a tool worked at the abort, its result
+    is not sent to the model in the same turn: an agent that takes the stop for a failure of the tool goes on with its
+    work. `no_spend_after_abort` judges new requests later than its grace, and `turn_deadline` a turn that never ends.
+    Of a service whose spec names no `abort`, which sees only that its client is gone, new requests are judged here.
 
     Fix: On an abort end the process group of each running command, and close the connection to the model at once. Wait
-    a few seconds at most for what does not end.
+    a few seconds at most for what does not end. Where you catch what a tool raises, let a cancellation through.
     """
     for turn in history.turns:
         if turn.aborted is not None:
             yield from _judge(history, turn, turn.aborted, history.stretched(grace_s))
+            yield from _goes_on(turn, turn.aborted)
             yield from _of_its_end(history, turn, turn.aborted, history.stretched(ends_s))
             if turn.aborted.hangs_up:
                 yield from _of_requests(history, turn, turn.aborted, grace_s)
@@ -52,6 +54,22 @@ def _of_requests(history: History, turn: Turn, abort: AbortSent, grace_s: float)
         says = f"{turn}: request {late[-1].number} came {last_s:.1f} s after its client was gone"
         span = {"over_s": last_s - history.stretched(grace_s), "since_s": abort.at_s, "until_s": late[-1].at_s}
         yield too_late(history, says, (abort, *requests(late)), **span)
+
+
+def _goes_on(turn: Turn, abort: AbortSent) -> Iterator[Verdict]:
+    """A request behind the abort has the result of a tool that worked when it was sent."""
+    working = [use for use in turn.tool_uses if _works(use, abort)]
+    for use in working:
+        later = [it for it in use.results if it.turn == turn.number and it.id > abort.id]
+        if later:
+            says = f"{turn}: {name_of_call(use)} was stopped, and request {later[0].call} goes on with its result"
+            yield fail(says, (abort, later[0]))
+
+
+def _works(use: ToolUse, abort: AbortSent) -> bool:
+    """Whether a command, or a call of a tool server, had begun at the abort and had not ended."""
+    began = any(start.id < abort.id for start in use.started)
+    return began and not any(done.id < abort.id for done in use.done)
 
 
 def _of_its_end(history: History, turn: Turn, abort: AbortSent, allowed_s: float) -> Iterator[Verdict]:

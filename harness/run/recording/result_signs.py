@@ -83,6 +83,15 @@ _WAS_STOPPED = re.compile(
     r"|(?<!not )(?<!never )(?<!have )\btimed out)\b(?!['\"]? ?[:=>])"
 )
 """A claim that a command was ended early; neither a field of a frame (`"timed out": false`) nor a denial."""
+_NEVER_RAN = re.compile(
+    r"(?:\b(?:was|were|is|has|been) (?:not|never) (?:been )?(?:executed|run|started|invoked|performed)"
+    r"|\b(?:did not|didn't|never) (?:run|ran|execute|executed|start|started|begin|began)"
+    r"|\b(?:tool use|tool call|tool|command|call) (?:was )?(?:rejected|declined|denied|refused|skipped)"
+    r"|\buser (?:has )?(?:rejected|declined|denied|refused)|\b(?:rejected|declined|denied|refused) by (?:the )?user"
+    r"|\bdoesn't want to proceed)\b(?! (?:to|until|success|complete|full|in full))"
+)
+_PERHAPS = re.compile(r"\b(?:may|might|could have|whether|unknown|unclear|uncertain|unsure|possibly|perhaps|part)")
+"""Beside such a word it makes no claim."""
 _FRAME_OF_SUCCESS = re.compile(
     r"""\b(?:process )?(?:exit(?:ed)?|return)(?: with)?[ _]?(?:code|status)?['"]?[>:= ]*0(?![0-9.])(?:</\w+>)?"""
     r"""|\b(?:(?:wall|elapsed|total)[ _]?)?(?:time|duration)(?:_\w+)?['"]? ?[:=] ?\d+(?:\.\d+)?"""
@@ -142,6 +151,7 @@ def _signs(text: str) -> tuple[str, ...]:
     found["success"] = _finds(_SUCCESS, said) and _NO_SUCCESS.search(said) is None
     found["only_failed"] = _finds(_FAILED, said) and _DONE.search(said) is None
     found["ended_well"] = _has_only_the_frame_of_success(said)
+    found["never_ran"] = _NEVER_RAN.search(said) is not None and _PERHAPS.search(said) is None
     # The agent's words for an early end stand behind the token, the last that a command prints.
     found["was_stopped"] = len(parts) > 1 and _finds(_WAS_STOPPED, parts[-1].lower())
     return tuple(name for name in _ORDER if found[name])
@@ -212,13 +222,15 @@ _ORDER = (
     "only_failed",
     "ended_well",
     "was_stopped",
+    "never_ran",
 )
 """`foreign`: a character that is not ASCII, so perhaps a sign or another language. `hollow`: a frame of nothing.
 `bare`: no word but that a command worked, or that it printed nothing; or a heading of the output with nothing below.
 `answered`: it says that the user has answered a question, and nothing that would take that back. `success`:
 it says that all went well, and no word of it says anything else. `only_failed`: it says that it failed, and no word of
 it that something was done. `ended_well`: its numbers and its words of a failure are those of an exit code of 0 and of a
-duration. `was_stopped`: behind the output it says that the command was ended early."""
+duration. `was_stopped`: behind the output it says that the command was ended early. `never_ran`: it says
+that the call was rejected or did not run, and no word of it leaves that open."""
 
 
 def prints_first(arguments: str) -> str:

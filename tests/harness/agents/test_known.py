@@ -138,7 +138,7 @@ def test_an_unknown_or_missing_runtime_is_one_line(cache: Path):
     """With a suggestion, or with the command that installs it."""
     with pytest.raises(UnknownRuntimeError, match="did you mean 'tunacode'"):
         named("tunacod@1.0")
-    with pytest.raises(UnknownRuntimeError, match="known runtimes: agent-framework, agno, autogen, claude-acp, claude-code"):
+    with pytest.raises(UnknownRuntimeError, match="known runtimes: agent-framework, agno, autogen, claude-acp"):
         named("nothing-like-it")
     with pytest.raises(UnknownRuntimeError, match=r"wedgehog agents install codex@0\.1\.0"):
         ready("codex@0.1.0")

@@ -417,6 +417,21 @@ def test_a_turn_ends_soon_after_its_abort(after_s: float, status: str):
     assert check("stops_when_told", tell.seal()).status == status
 
 
+@pytest.mark.parametrize(("when", "status"), [("behind the stop", "fail"), ("before the stop", "pass")])
+def test_the_result_of_a_tool_that_was_stopped_is_not_sent_in_the_same_turn(when: str, status: str):
+    """An agent that takes the stop for a failure of its tool goes on at once, within the grace for new requests."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    if when == "before the stop":
+        tell.done(token, exit_code=0)
+    tell.abort()
+    tell.reply(tell.ask(2, results=[result(token, printed=False, is_error=True)]), "So be it.")
+    tell.end("", ended="aborted", exit_code=130)
+    assert check("stops_when_told", tell.seal()).status == status
+
+
 @pytest.mark.parametrize(
     "said",
     [

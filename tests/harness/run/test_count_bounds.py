@@ -76,7 +76,7 @@ def test_a_turn_whose_subagent_calls_tools_for_ever_is_stopped(limits: dict[str,
     assert counts.exceeded(tell._history, 1, 0) == too_many
 
 
-@pytest.mark.parametrize("about", [{"background": "summary"}, {"side": "subagent 1"}])
+@pytest.mark.parametrize("about", [{"background": "title"}, {"side": "subagent 1"}])
 def test_a_turn_that_only_asks_beside_its_conversation_is_stopped(about: dict[str, str]):
     """In virtual time a loop without a pause has no end; a subagent's requests have bounds of their own."""
     tell, counts = HistoryBuilder(), _counts({}, {}, until_certain=False)
@@ -90,3 +90,15 @@ def test_a_turn_that_only_asks_beside_its_conversation_is_stopped(about: dict[st
     assert counts.exceeded(tell._history, 1, 0) == (endless if "background" in about else "")
     tell.reply(tell.ask(1), "I go on.")
     assert counts.exceeded(tell._history, 1, 0) == ""
+
+
+def test_a_turn_that_goes_on_after_each_summary_is_stopped():
+    """Its conversation asks between them, and no summary makes room."""
+    tell, counts = HistoryBuilder(), _counts({}, {}, until_certain=False)
+    tell.message()
+    for _ in range(150):
+        tell.reply(tell.ask(1), "I go on.")
+        tell.reply(tell.ask(1, background="summary"), "They spoke of owls.")
+    assert counts.exceeded(tell._history, 1, 0) == ""
+    tell.reply(tell.ask(1, background="summary"), "They spoke of owls.")
+    assert counts.exceeded(tell._history, 1, 0) == "151 requests for a summary"

@@ -20,19 +20,21 @@ GENERAL = "You are a general helper, and do what is asked of you. Say so when yo
 class Compacting(Agent):
     """Shortens when the model reports many tokens, and when it refuses a request for its length."""
 
-    goes_on = False
+    goes_on = 0
+    """How often it goes on by itself after a summary that it made behind an answer."""
     said_instead = ()
 
     async def run(self, talk, depth=0):
-        words = ""
-        for _ in range(ROUNDS):
+        words, went_on = "", 0
+        for _ in range(10**6 if self.bug == "goes on for ever" else ROUNDS):
             while self.used > MOST_TOKENS:
                 await self._shorter(talk)
                 self.used = self.used if self.bug == "keeps the old count" else 0
             words, calls = await self._asked_within(talk)
             if calls:
                 talk.add_results(await self._results(calls, depth))
-            elif self.used > MOST_TOKENS and self.goes_on:
+            elif self.used > MOST_TOKENS and (went_on < self.goes_on or self.bug == "goes on for ever"):
+                went_on += 1
                 await self._shorter(talk)
                 talk.add_user("Continue if there is more to do.")
             else:
@@ -125,9 +127,9 @@ class BeforeTheMessage(Compacting):
 
 
 class GoesOn(Compacting):
-    """Shortens after an answer too, and asks the model whether there is more to do."""
+    """Shortens after an answer too, and asks the model whether there is more to do, three times at most."""
 
-    goes_on = True
+    goes_on = 3
 
 
 class DropsOutputs(Compacting):
@@ -251,6 +253,7 @@ keeps_the_end = _agent(KeepsTheEnd, Anthropic)
 drops_outputs = _agent(DropsOutputs, OpenAI)
 before_the_message = _agent(BeforeTheMessage, Anthropic)
 goes_on_after_an_answer = _agent(GoesOn, OpenAI)
+goes_on_for_ever = _agent(GoesOn, OpenAI, "goes on for ever")
 knows_the_rules = _agent(Ruled, OpenAI)
 trims = _agent(Trims, OpenAI)
 compares = _agent(Compares, Wordy)

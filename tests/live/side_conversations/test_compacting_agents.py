@@ -12,6 +12,7 @@ ON_CHAT = (
     "summarizes_on_chat",
     "drops_outputs",
     "goes_on_after_an_answer",
+    "goes_on_for_ever",
     "knows_one_wording",
     "drops_the_system_text",
     "knows_the_rules",
@@ -38,11 +39,13 @@ RULES = "rules-outlive-a-summary"
 LONG = "message-longer-than-the-window"
 EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-calls-a-tool"
 GROWS = "session-grows-to-a-megabyte"
+NO_ROOM = "summary-makes-no-room"
 TRIMS = "trims"
 """Correct too, and does not know a refusal for length."""
 WORKING, WITHOUT_SUMMARY = (WORKS, RULES), (EMPTY, FAILS, CALLS)
 BUGS = {
-    "keeps_the_old_count": (WORKS,),
+    "goes_on_for_ever": (NO_ROOM,),
+    "keeps_the_old_count": (WORKS, NO_ROOM),
     "drops_the_summary": (WORKS,),
     "drops_the_system_text": (WORKS,),
     "starts_anew": (WORKS,),
@@ -61,7 +64,7 @@ BUGS = {
     "believes_an_empty_summary_and_keeps_the_end": (WORKS, *WITHOUT_SUMMARY),
 }
 """By agent, the scenarios that it plays."""
-ALL = (WORKS, RULES, WORDS, WINDOW, LONG, EMPTY, FAILS, CALLS, GROWS)
+ALL = (WORKS, RULES, WORDS, WINDOW, LONG, EMPTY, FAILS, CALLS, GROWS, NO_ROOM)
 PLAYED = {**dict.fromkeys(SOUND, ALL), TRIMS: (GROWS,), **BUGS}
 Result = tuple[str, set[str], set[str]]
 
@@ -80,7 +83,7 @@ def found(simulate: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple
 
 
 @pytest.mark.parametrize("agent", SOUND)
-@pytest.mark.parametrize("scenario", [WORKS, RULES, WORDS, WINDOW, EMPTY, FAILS, CALLS, GROWS])
+@pytest.mark.parametrize("scenario", [WORKS, RULES, WORDS, WINDOW, EMPTY, FAILS, CALLS, GROWS, NO_ROOM])
 def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Result], scenario: str, agent: str):
     """One that asks no model for a summary is skipped where that fails."""
     skipped = scenario in WITHOUT_SUMMARY and agent == "drops_outputs"
@@ -90,6 +93,12 @@ def test_a_correct_agent_passes_at_both_levels(found: dict[tuple[str, str], Resu
 def test_a_summary_that_is_asked_for_until_it_has_words_has_no_end(found: dict[tuple[str, str], Result]):
     """Each request is accepted and paid for."""
     assert "paid_call_bound" in found[EMPTY, "asks_until_it_has_words"][1]
+
+
+@pytest.mark.parametrize("agent", ["goes_on_for_ever", "keeps_the_old_count"])
+def test_summaries_that_make_no_room_must_end(found: dict[tuple[str, str], Result], agent: str):
+    """The system text fills the window: an agent may sum up and go on a few times, and must then stop."""
+    assert "paid_call_bound" in found[NO_ROOM, agent][1]
 
 
 def test_a_tool_call_in_place_of_a_summary_must_not_join_the_conversation(found: dict[tuple[str, str], Result]):
