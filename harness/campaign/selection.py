@@ -215,7 +215,8 @@ def _specs(folder: Path | None) -> tuple[AgentSpec, ...]:
 def named_agent(name: str) -> AgentSpec:
     """The spec in a file, its variant `FILE@fixed`, or an installed runtime. Errors: BadFileError, UsageError."""
     path = Path(name)
-    if path.exists() or path.suffix in (".yaml", ".yml"):
+    shadowed = path.is_dir() and path.name == name  # A folder such as `codex` hides no runtime.
+    if path.suffix in (".yaml", ".yml") or (path.exists() and not shadowed):
         return load_spec(path)
     file, _, variant = name.rpartition("@")
     if Path(file).suffix in (".yaml", ".yml"):

@@ -308,6 +308,21 @@ def test_an_agent_that_is_no_file_is_a_mistake(incident: Any):
         chosen(scenarios=(folder,), agents=("nobody.yaml",))
 
 
+def test_a_folder_with_the_name_of_a_runtime_does_not_hide_it(
+    incident: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Projects have such folders. It is not installed here, so it is only named."""
+    folder = str(incident(a={}))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("codex", "my-agent"):
+        (tmp_path / name).mkdir()
+    with pytest.raises(UsageError, match="wedgehog agents install codex"):
+        chosen(scenarios=(folder,), agents=("codex",))
+    with pytest.raises(UsageError, match="no agent spec 'my-agent': expected a YAML file or a known runtime"):
+        chosen(scenarios=(folder,), agents=("my-agent",))
+
+
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
