@@ -74,7 +74,8 @@ UNHURRIED = (
 COMPUTING = (
     "tests/harness/commands/test_two_fault_bugs",
     "tests/live/side_conversations/test_compacting_agents",
-    "tests/live/files/test_file",
+    "tests/live/files/test_file_shapes",
+    "tests/live/files/test_filing",
     "tests/harness/commands/test_fuzz_in_virtual_time",
     "tests/properties/",
     "tests/harness/sim/test_determinism",

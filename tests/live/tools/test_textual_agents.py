@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.live.together import Found, entry
+
 AGENTS = Path(__file__).with_name("textual_agents.py")
 REACT = {
     "calls_in_text": {"shell": "Thought: {words}\nAction: shell\nAction Input: {command}"},
@@ -74,36 +76,40 @@ def stands(tmp_path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     return found
 
 
-def test_calls_in_text_are_run_and_each_bug_has_its_name(wedgehog: Any, specs: Any, tmp_path: Path):
+@pytest.fixture
+def simulated(simulate: Any, specs: Any, tmp_path: Path) -> Any:
+    """Plays pairs of a scenario and an agent in virtual time: what `stands` reads of a campaign."""
+
+    def played(*pairs: tuple[str, str]) -> dict[tuple[str, str], tuple[str, ...]]:
+        specs(*{name for _, name in pairs})
+        found: Found = simulate([entry(story, tmp_path / f"{name}.yaml") for story, name in pairs], tmp_path / "runs")
+        return {pair: it.violated or (it.skipped or it.verdict,) for pair, it in found.items()}
+
+    return played
+
+
+def test_calls_in_text_are_run_and_each_bug_has_its_name(simulated: Any):
     """A command that is killed or prints nothing has no last line by which its result could be known."""
-    agents = specs("scratchpad", "fenced", "tagged", "loses_results", "runs_again", "runs_twice", "silent")
-    done = wedgehog("run", *PLAYED, *agents, "--world", "sim")
-    assert done.returncode == 1, done.stdout + done.stderr
-    found = stands(tmp_path)
-    sane = {agent: {of: told for (of, name), told in found.items() if name == agent} for agent in KINDS}
-    passes = dict.fromkeys(PLAYED, ("pass",))
-    assert [sane["scratchpad"], sane["fenced"], sane["tagged"]] == [passes, passes, passes]
+    sane = [(story, name) for name in ("scratchpad", "fenced", "tagged") for story in PLAYED]
+    buggy = [("command-prints-a-lot", "loses_results"), ("overloaded-after-tool", "runs_again")]
+    found = simulated(*sane, *buggy, ("command-fails", "runs_twice"), ("server-error-always", "silent"))
+    assert {pair: found[pair] for pair in sane} == dict.fromkeys(sane, ("pass",))
     assert "tools_alive" in found["command-prints-a-lot", "loses_results"]
     assert "at_most_once_tools" in found["overloaded-after-tool", "runs_again"]
     assert found["command-fails", "runs_twice"] == ("at_most_once_tools",)
     assert "error_surfaced" in found["server-error-always", "silent"]
 
 
-def test_a_model_that_misses_the_form_shows_each_bug(wedgehog: Any, specs: Any, tmp_path: Path):
+def test_a_model_that_misses_the_form_shows_each_bug(simulated: Any):
     """A correct agent asks again, for a while, and then says so."""
-    wedgehog(
-        "run",
-        *MISFORMED,
-        *specs("scratchpad", "tagged", "patient", "believes", "never_tires", "says_nothing"),
-        "--world=sim",
-    )
-    found = stands(tmp_path)
-    assert {found[of, "scratchpad"] for of in MISFORMED} == {("pass",)}
-    assert {found[of, agent] for of in MISFORMED for agent in ("tagged", "patient")} == {("pass",)}
-    assert "no_invented_result" in found["text-call-with-a-made-up-result", "believes"]
-    assert "paid_call_bound" in found["answer-in-plain-words-always", "never_tires"]
-    assert found["answer-in-plain-words-once", "says_nothing"] == ("error_surfaced",)
-    assert found["text-call-without-its-input-once", "says_nothing"] == ("error_surfaced",)
+    sane = [(story, name) for name in ("scratchpad", "tagged", "patient") for story in MISFORMED]
+    invented, always = ("text-call-with-a-made-up-result", "believes"), ("answer-in-plain-words-always", "never_tires")
+    silent = [(story, "says_nothing") for story in ("answer-in-plain-words-once", "text-call-without-its-input-once")]
+    found = simulated(*sane, invented, always, *silent)
+    assert {pair: found[pair] for pair in sane} == dict.fromkeys(sane, ("pass",))
+    assert "no_invented_result" in found[invented]
+    assert "paid_call_bound" in found[always]
+    assert [found[pair] for pair in silent] == [("error_surfaced",)] * 2
 
 
 def test_an_agent_that_takes_any_text_for_the_answer_has_no_form_to_miss(wedgehog: Any, specs: Any, tmp_path: Path):

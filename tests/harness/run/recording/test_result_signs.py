@@ -172,3 +172,23 @@ def test_the_first_lines_are_found_whatever_ends_them(text: str, has: bool):
 def test_a_result_may_name_what_is_wrong_with_the_arguments(text: str, named: bool):
     """The words of a check, of an exception or of the shell that ran it all the same; a long one may hold anything."""
     assert names_arguments(text) is named
+
+
+@pytest.mark.parametrize(
+    ("sign", "texts"),
+    [
+        ("answered", ("The user answered: yes", "They answered your question: yes")),
+        ("success", ("A success.", "It succeeded.", "It completed.")),
+        (
+            "only_failed",
+            ("Error: 7", "tool failed", "Exception: 7", "couldn't write", "unable to write", "rejected", "not found"),
+        ),
+        ("only_failed", ("no change",)),
+        ("was_stopped", tuple(f"wqbcd1x1x1\nit {it}" for it in ("was killed", "had been killed", "got killed"))),
+        ("was_stopped", ("wqbcd1x1x1\nit timed out",)),
+        ("ended_well", ("Exit code: 0", "return code 0", "Wall time: 3.5 s", "duration: 2 s")),
+    ],
+)
+def test_each_sign_is_found_by_each_of_its_words(sign: str, texts: tuple[str, ...]):
+    """A literal part of a pattern is looked for first."""
+    assert [text for text in texts if sign not in signs_in(f"1\n2\n{text}" if sign == "success" else text)] == []
