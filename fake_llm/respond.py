@@ -133,6 +133,7 @@ class Responder:
         of_no_limit = failure.html or failure.as_success or failure.kind == BALANCE
         headers = [] if of_no_limit else self.dialect.failure_headers(told.status, wait_s, self.now)
         if retry_after:
+            told = told if of_no_limit or failure.form != "provider" else self.dialect.with_wait(told, wait_s)
             headers += [("Retry-After", retry_after), *azure.in_milliseconds(self.request.headers, wait_s)]
         sent = replace(told, status=_OK) if failure.as_success else told
         return RequestOutcome((*noted, fact), self._whole(sent, headers), failure.delay_s)

@@ -215,6 +215,10 @@ class Dialect(ABC):
         """Return the headers of a scripted failure on which clients act; its limit ends after `wait_s`."""
         return []
 
+    def with_wait(self, told: Response, wait_s: float) -> Response:
+        """Return a failure with the wait that its Retry-After asks for, where the provider writes that in the body."""
+        return told
+
     def by_status(self, errors: Mapping[int, Told], status: int) -> Told:
         """Return what the provider says at a status; others are as 400 or 500."""
         return errors.get(status) or errors[500 if status >= 500 else 400]

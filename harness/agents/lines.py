@@ -26,6 +26,12 @@ class HeardLines:
         self._arrived = Arrivals()
         self._more = asyncio.Event()
         self._searched = 0
+        self._errs = False
+
+    def feed_error(self, chunk: bytes) -> None:
+        """Take what was read from stderr: on a terminal, a line that it ends is no longer open on stdout either."""
+        self._errs = self._errs or b"\n" in chunk
+        self._more.set()
 
     def feed(self, chunk: bytes) -> None:
         """Take what was read."""
@@ -34,7 +40,7 @@ class HeardLines:
 
     def forget(self) -> None:
         """Begin a turn."""
-        self._arrived, self._searched = Arrivals(), 0
+        self._arrived, self._searched, self._errs = Arrivals(), 0, False
 
     @property
     def lines(self) -> list[str]:
@@ -47,9 +53,15 @@ class HeardLines:
 
     async def until(self, sign: Sign) -> None:
         """Return when a line has come that the sign recognises."""
-        while self.place_of(sign) is None:
+        while self.place_of(sign) is None and not self._prompts_behind_words(sign):
             self._more.clear()
             await self._more.wait()
+
+    def _prompts_behind_words(self, sign: Sign) -> bool:
+        """Whether the prompt `^> $` stands behind a broken answer on its line, and the error on stderr between them."""
+        if not self._errs or not isinstance(sign, str) or sign[:1] != "^" or sign[-1:] != "$":
+            return False
+        return re.search(sign[1:], self.lines[-1]) is not None
 
     async def each(self, sign: Sign) -> AsyncIterator[str]:
         """Each line that the sign recognises, as soon as it does; a prompt has no line end yet."""
@@ -104,6 +116,7 @@ class LinesSession(LivingSession):
         owned = await self._start(argv, talks=True)
         self._heard = HeardLines()
         owned.stdout.listen(self._heard.feed)
+        owned.stderr.listen(self._heard.feed_error)
         return owned
 
     async def _prepare(self, *, first: bool) -> None:

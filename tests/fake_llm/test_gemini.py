@@ -187,6 +187,19 @@ async def test_errors_have_the_providers_shape(open_llm: Any, ask: Any, status: 
     assert in_array.json == [received.json]
 
 
+@pytest.mark.parametrize(
+    ("failure", "delay"),
+    [(Failure(429, retry_after=2), "2s"), (Failure(429, retry_after="date:0"), "0s"), (Failure(429), None)],
+)
+async def test_a_limit_says_in_its_details_when_to_come_again(
+    open_llm: Any, ask: Any, failure: Failure, delay: str | None
+) -> None:
+    """Google's own server says it only there; clients that look for it would find nothing."""
+    received = await ask(await open_llm(failure), Gemini)
+    info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}
+    assert received.json["error"].get("details") == ([info] if delay else None)
+
+
 GOOD = {
     "two calls": [USER, calling("a", "b"), answering("b", "a")],
     "in several contents": [USER, calling("a"), calling("b"), answering("a"), answering("b")],

@@ -4,6 +4,7 @@ Arguments are objects: a call whose `raw_args` are no object does not reach the 
 gets MALFORMED_FUNCTION_CALL with the model's words in `finishMessage`, or MAX_TOKENS if they were cut.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -25,6 +26,7 @@ _ARRAY_TYPE: Final = "application/json; charset=UTF-8"
 _EVENTS: Final = Framing(SSE, b"\r\n")
 """Official clients read comments as data, and skip an empty line."""
 _ARRAY: Final = Framing(_ARRAY_TYPE, b"\r\n", b"[", b",\r\n", b"]")
+_LIMITED: Final = 429
 _BROKEN: Final = "MALFORMED_FUNCTION_CALL"
 _ERRORS: Final = {
     400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
@@ -175,6 +177,15 @@ class _Gemini(Dialect):
         body = {"error": {"code": refusal.status, "message": message, "status": status}}
         in_array = request.path.endswith(":streamGenerateContent") and not _as_events(request)
         return Response(refusal.status, encode([body] if in_array else body), status, message, _ARRAY_TYPE)
+
+    def with_wait(self, told: Response, wait_s: float) -> Response:
+        """Write it into the details of a 429, as in https://github.com/googleapis/python-genai/issues/1875."""
+        body = json.loads(told.body)
+        error = field(body[0] if isinstance(body, list) else body, "error")
+        if told.status != _LIMITED or not isinstance(error, dict):
+            return told
+        error["details"] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{wait_s:g}s"}]
+        return replace(told, body=encode(body))
 
     def error_event(self, refusal: Refusal, exchange: Exchange, number: int) -> bytes:
         """Write an error in place of a response."""

@@ -39,8 +39,8 @@ def session_remembers(history: History) -> Iterator[Verdict]:
     carries anything from before its own message is enough. Not judged where the provider did not accept what one of
     the two said (400, 413, 422; a refusal of a subagent's request does not count), with a full disk, where a kill tore
     a session file, where the user was away for five minutes or chose another model, where a summary may have been made,
-    where a turn was so long that a window of six messages or 2,000 characters cannot hold it, and where the agent says
-    that it begins anew.
+    where a turn was so long that a window of six messages or 2,000 characters cannot hold it, where the program ended
+    with an error beside its answer (it may roll that turn back), and where the agent says that it begins anew.
 
     Fix: Store each answered message with its answer under the session's id, and load them for the next message. Find a
     session by the id that the user gave, also after a restart. A memory that is searched may find nothing: send the
@@ -55,6 +55,8 @@ def session_remembers(history: History) -> Iterator[Verdict]:
 def _may_be_judged(history: History, before: Turn, turn: Turn) -> bool:
     """Whether the first of two messages was answered and accepted, and the agent can know of it at the second."""
     if outcome_of(before, history).kind != "answered" or not carries(history, until=turn):
+        return False
+    if before.end is not None and before.end.exit_code not in (None, 0) and before.end.error.strip():
         return False
     if not any(call.paid and before.number in call.arrived.turns_seen for call in main_calls_of(before)):
         return False

@@ -59,6 +59,12 @@ SIMULATED = f"""
 HTTP = {"start": ["{python}", "agent.py", "{port}"], "ready": "/", "url": "/", "body": {}, "answer": "text"}
 
 
+class Silent:
+    """Its stderr, on which nothing comes."""
+
+    def listen(self, heard: Callable[[bytes], None]) -> None: ...
+
+
 class Program:
     """A process that does what its `reads` does with what it is told; without a real one."""
 
@@ -66,6 +72,7 @@ class Program:
 
     def __init__(self, reads: Callable[["Program", str], None]) -> None:
         self.stdout = self.stdin = self
+        self.stderr = Silent()
         self._reads = reads
 
     def listen(self, heard: Callable[[bytes], None]) -> None:

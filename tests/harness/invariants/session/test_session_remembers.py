@@ -31,6 +31,16 @@ def test_a_session_that_begins_anew_with_each_message_is_red(seen: dict[str, Any
     assert _next(_answered(), **seen) == status
 
 
+@pytest.mark.parametrize(("exit_code", "status"), [(0, "fail"), (1, "nothing")])
+def test_a_turn_that_ended_with_an_error_beside_its_answer_may_be_rolled_back(exit_code: int, status: str):
+    """Its user reads both, and a script reads that it failed."""
+    tell = HistoryBuilder(resumes=True)
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    error = "error: 'NoneType' object has no attribute 'output_tokens'"
+    assert _next(tell.end(f"Done {tell.nonce}", exit_code=exit_code, error=error)) == status
+
+
 def test_an_agent_that_promises_no_session_may_begin_anew_with_each_message():
     """It is a program for one message, as many are."""
     assert _next(_answered(resumes=False)) == "nothing"
