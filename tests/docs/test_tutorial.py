@@ -83,7 +83,7 @@ def test_the_tutorial_shows_what_the_catalogue_finds_in_the_fixed_agent(
 ):
     """Each red that its reader gets stands on the page, word by word."""
     shutil.copy(folder / "agent_fixed.py", folder / "agent.py")
-    names = ("empty-reply-once", "key-refused", "rate-limited-once")
+    names = ("empty-reply-once", "key-expires-in-a-session", "rate-limited-once")
     options = ("--agent", str(folder / "my-agent.yaml"), "--network", "embedded", "--out", str(tmp_path / "runs"))
     done = wedgehog("run", *names, *options)
     found = re.findall(r"✗ .*?: (?=\w+: )(.*)", done.stdout.split("Not passed")[1])
