@@ -2,7 +2,6 @@
 
 import contextlib
 import gc
-import importlib
 import json
 import os
 import select
@@ -94,21 +93,6 @@ def pytest_configure_node(node: WorkerController) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """They end with the run."""
     config.stash.get(SHARED, contextlib.ExitStack()).close()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """Each worker of a whole run compiles a part of the tests first: in a fresh checkout all would compile each file.
-
-    What cannot be imported, the collection tells.
-    """
-    told, here = getattr(session.config, "workerinput", None), Path(__file__).parent
-    if told is None or session.config.args != session.config.getini("testpaths"):
-        return
-    files = sorted(here.rglob("test_*.py"))
-    for file in files[int(told["workerid"].removeprefix("gw")) :: told["workercount"]]:
-        with contextlib.suppress(Exception, pytest.skip.Exception):
-            importlib.import_module(".".join(file.relative_to(here.parent).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
