@@ -14,18 +14,17 @@ from wedgehog.harness.invariants.overload import answered_late
 from wedgehog.harness.invariants.requests.side_call_bound import within
 from wedgehog.harness.invariants.scope import is_doubtful, together
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused
-from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.events.run import Trouble
 from wedgehog.harness.record.events.turn import PermissionAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, error, inconclusive, worst
-from wedgehog.harness.record.views import Turn
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.judging.fault_doubts import fault_doubts
 from wedgehog.harness.run.judging.never_met import why_never_met
 from wedgehog.harness.run.judging.remarks import remarks
+from wedgehog.harness.run.judging.too_late_to_meet import too_late_to_meet
 from wedgehog.harness.run.judging.unplayed import unplayed
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
@@ -207,7 +206,7 @@ def _own(history: History, scenario: Scenario, control: ControlFacts) -> Iterato
     unmet = [it.unmet for it in scenario.faults]
     yield from fault_doubts(history, scenario.plan(history.run.time_scale), control, unmet)
     yield from _unsaid(history, scenario)
-    yield from _unmet(history)
+    yield from too_late_to_meet(history)
     yield from _unasked(history, scenario)
     stopped = any(names_stop(use.offered.name) and use.results for use in history.tool_uses)
     if scenario.delegates and not stopped and not any(call.arrived.side for call in history.calls):
@@ -236,41 +235,6 @@ def _unsaid(history: History, scenario: Scenario) -> Iterator[Verdict]:
         if turn.during is not None and number not in given:
             said = f"message {number} was never given: its moment in turn {turn.during.turn} did not come"
             yield inconclusive(said).for_reason("messages")
-
-
-def _unmet(history: History) -> Iterator[Verdict]:
-    """A message that its agent could not work on before the turn that it was to meet had ended.
-
-    An agent that starts for each message needs its usual time until it looks at the session. One that was there sooner
-    may wait with its request, so only the time decides.
-    """
-    alone_s = [_first_request_s(turn) for turn in history.turns if not _met(history, turn)]
-    usual_s = min((seconds for seconds in alone_s if seconds is not None), default=0.0)
-    for turn in history.turns:
-        for other in _met(history, turn):
-            late = turn.calls and other.end is not None and turn.calls[0].at_s > other.end.at_s
-            left_s = other.end.at_s - turn.stimulus.at_s if other.end and turn.stimulus else usual_s
-            if late and left_s < usual_s and not _replaced(history, other):
-                said = f"{turn} did not meet {other}: that ended {left_s:.1f} s after its message"
-                why = f"and the agent needs {usual_s:.1f} s from a message to its request"
-                yield inconclusive(f"{said}, {why}", [turn.calls[0].arrived]).for_reason("messages")
-
-
-def _replaced(history: History, turn: Turn) -> bool:
-    """Whether a turn ended in an error without a fault: a newer message took its place."""
-    struck = any(fired.turn == turn.number for fired in history.of(FaultFired))
-    return not struck and outcome_of(turn, history).kind == "surfaced"
-
-
-def _met(history: History, turn: Turn) -> tuple[Turn, ...]:
-    """The turns that were open when its message was given."""
-    return tuple(it for it in history.in_parallel(turn) if it.number < turn.number)
-
-
-def _first_request_s(turn: Turn) -> float | None:
-    """The time from a message to its first request; None if a fault kept that away."""
-    known = turn.calls and turn.stimulus is not None and not turn.kept_from_start
-    return turn.calls[0].at_s - turn.stimulus.at_s if known and turn.stimulus else None
 
 
 def _unasked(history: History, scenario: Scenario) -> Iterator[Verdict]:

@@ -797,12 +797,21 @@ def test_a_disk_that_stays_full_needs_no_answer(heals: dict[str, Any], violated:
     assert it.strict == violated
 
 
-def met(first_s: float, starts_s: float, *, alone_s: float = 5.0, replaced: bool = False) -> History:
-    """A second message comes in turn 1, which ends `first_s` later; the agent needs some time to start."""
+def met(
+    first_s: float, starts_s: float, *, alone_s: float = 5.0, waits_s: float = 0.0, replaced: bool = False
+) -> History:
+    """A second message comes in turn 1, which ends `first_s` later; the agent needs some time to start.
+
+    `waits_s`: so long it waits for a processor before the first turn ends.
+    """
     tell = HistoryBuilder()
     tell.message()
     tell.wait(alone_s).reply(tell.ask(), tools=[True])
     tell.message()
+    if waits_s:
+        tell.wait(first_s).waited(waits_s, for_s=first_s).goes_on(1).end().goes_on(2)
+        tell.wait(starts_s - first_s).reply(tell.ask(), "Done {nonce}")
+        return tell.end().seal()
     if starts_s < first_s:
         tell.wait(starts_s).reply(tell.ask(), "Done {nonce}")
         tell.wait(first_s - starts_s).goes_on(1).end().goes_on(2)
@@ -821,6 +830,8 @@ def met(first_s: float, starts_s: float, *, alone_s: float = 5.0, replaced: bool
         (met(20.0, 21.0), "pass"),
         (met(4.0, 6.0, alone_s=0.5), "pass"),
         (met(0.0, 0.1, replaced=True), "pass"),
+        (met(8.0, 15.0, waits_s=2.0), "pass"),
+        (met(8.0, 15.0, waits_s=7.0), "inconclusive"),
     ],
 )
 def test_a_second_message_that_came_too_late_to_meet_the_first_proves_nothing(history: History, verdict: str):
