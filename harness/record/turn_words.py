@@ -27,7 +27,7 @@ def cut_word(said: str, turn: Turn) -> str:
 
 
 def _limit_word(said: str, turn: Turn) -> str:
-    """That of the token limit, beside what the model itself said; empty if there is none."""
+    """A word for the token limit in what the agent adds to the words of the model; empty if there is none."""
     cut = [call.ended for call in turn.main_calls if call.ended is not None and call.ended.stop == "max_tokens"]
     for ended in cut:
         said = said.replace(ended.text_delivered.strip() or "\0", " ")

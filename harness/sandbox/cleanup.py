@@ -14,6 +14,7 @@ FORKS = "warm"
 
 BETWEEN_SCANS_S = 0.05
 MOST_AT_ONCE = 2**18
+"""Bytes of one read of an environment."""
 
 Find = Callable[[], Iterable[psutil.Process]]
 

@@ -36,7 +36,7 @@ def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict
     apart = _apart(history, turn)
     calls = _calls_after(history, turn, stop, apart)
     allowed_s = _allowed_s(history, stop, grace_s)
-    late = late_requests(history, turn, stop, grace_s)
+    late = _late(calls, stop, allowed_s)
     says = f"{turn}: {_came(calls)} after the {'abort' if turn.aborted else 'hang-up'}"
     if late and turn.aborted is not None and turn.aborted.hangs_up:
         says = f"{turn}: {_came(calls)} after its client was gone (the spec names no `abort`)"
@@ -56,7 +56,11 @@ def _judge(history: History, turn: Turn, stop: Event, grace_s: float) -> Verdict
 def late_requests(history: History, turn: Turn, stop: Event, grace_s: float) -> list[Call]:
     """The requests for a turn that start too long after its stop."""
     calls = _calls_after(history, turn, stop, _apart(history, turn))
-    return [call for call in calls if call.at_s > stop.at_s + _allowed_s(history, stop, grace_s)]
+    return _late(calls, stop, _allowed_s(history, stop, grace_s))
+
+
+def _late(calls: Sequence[Call], stop: Event, allowed_s: float) -> list[Call]:
+    return [call for call in calls if call.at_s > stop.at_s + allowed_s]
 
 
 def _apart(history: History, turn: Turn) -> tuple[BackgroundSubagent, ...]:

@@ -158,7 +158,7 @@ def _signs(text: str) -> tuple[str, ...]:
 
 
 def _without_numbers_alone(said: str) -> str:
-    """The lines that are more than a number: no word of `SIGNS` is on the others, nor goes on to a next line."""
+    """Leave out lines that are only a number: no word of `_WORDS` stands in such a line, or reaches across it."""
     return "\n".join(line for line in said.split("\n") if not line.isdigit())
 
 
