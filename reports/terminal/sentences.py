@@ -18,6 +18,8 @@ from wedgehog.reports.words import NONE, many
 
 SKIPPED_NAMED = 4
 """How many scenarios with the same reason are named; the rest is counted."""
+EACH_IN_FULL = 8
+"""Of more results that need attention, only the first one of each kind is printed in full."""
 
 
 @dataclass(frozen=True)
@@ -86,18 +88,27 @@ class Sentences(Printer):
         runs = [run for run in self.campaign.runs if result_category(run.judgement) in ATTENTION]
         if runs:
             self.heading(attention_heading(run.judgement for run in runs))
-        for alike in grouped(runs, self._alike).values():
-            repeats = self.campaign.numbers[alike[0].folder].recorded
-            self._why(alike[:1] if repeats else alike)
-            if repeats and len(alike) > 1:
-                self.say(f"and {many(len(alike) - 1, 'more repeat')} with this result", "dim", indent=4)
-            if alike[0].judgement.replay:
-                self.whole(f"    replay: {alike[0].judgement.replay}", "cyan")
+        results = list(grouped(runs, self._alike).values())
+        in_full = self.verbose or len(results) <= EACH_IN_FULL
+        for first, *others in [[it] for it in results] if in_full else grouped(results, _kind).values():
+            self._result(first)
+            if others:
+                names = ", ".join(result[0].judgement.scenario for result in others)
+                self.say(f"{many(len(others), 'more scenario')} with this result (-v says why): {names}", indent=4)
         self._fixes_of(run for run in runs if not run.judgement.expected)
         if self.campaign.unfinished:
             self.heading("Unfinished")
         for lost in self.campaign.unfinished:
             self.say(f"{self.campaign.place(lost.folder)}: {lost.why}", indent=2)
+
+    def _result(self, repeats: Sequence[StoredRun]) -> None:
+        """Why these repeats ended as they did, and how to play the first of them again."""
+        recorded = self.campaign.numbers[repeats[0].folder].recorded
+        self._why(repeats[:1] if recorded else repeats)
+        if recorded and len(repeats) > 1:
+            self.say(f"and {many(len(repeats) - 1, 'more repeat')} with this result", "dim", indent=4)
+        if repeats[0].judgement.replay:
+            self.whole(f"    replay: {repeats[0].judgement.replay}", "cyan")
 
     def _fixes_of(self, runs: Iterable[StoredRun]) -> None:
         """How to fix what these runs violate: each invariant once, that of most runs first."""
@@ -154,6 +165,13 @@ class Sentences(Printer):
             self.say(clocks)
         page = self.campaign.folder / "report.html"
         self.whole(f"report: {page if page.is_file() else self.campaign.folder}")
+
+
+def _kind(repeats: Sequence[StoredRun]) -> object:
+    """The key of results of one agent that violate the same invariants, or leave the same ones undecided."""
+    judged = repeats[0].judgement
+    undecided = tuple(it.name for it in judged.verdicts if it.status == "inconclusive")
+    return judged.agent, result_category(judged), judged.violated or undecided
 
 
 def _reasons(judged: Judgement) -> list[str]:

@@ -113,6 +113,20 @@ def test_what_most_runs_violate_is_to_be_fixed_first(campaign):
     )
 
 
+def test_of_many_results_one_of_each_kind_says_why(campaign):
+    """Twelve runs may have one cause; the others are named below it, and `-v` prints each."""
+    for scenario in "abcdefgh":
+        campaign.run(judgement(scenario, "x", "fail", violated=("turn_deadline",), says=f"{scenario} hangs"), plain_run)
+    assert _printed(campaign.folder).count(" hangs\n") == 8
+    campaign.run(judgement("i", "y", "fail", violated=("turn_deadline",), says="i hangs"), plain_run)
+    campaign.run(judgement("j", "x", "fail", violated=("error_surfaced",), says="j is silent"), plain_run)
+    _, _, wrong = _printed(campaign.folder).partition("Not passed\n")
+    assert "a, x: a hangs\n" in wrong and "i, y: i hangs\n" in wrong and "j, x: j is silent\n" in wrong
+    assert "    7 more scenarios with this result (-v says why): b, c, d, e, f, g, h\n" in wrong
+    assert wrong.count(" hangs\n") == 2
+    assert _printed(campaign.folder, verbose=True).count(" hangs\n") == 9
+
+
 @pytest.mark.parametrize(("skipped", "in_the_table"), [(20, True), (21, False)])
 def test_many_skipped_runs_stand_only_under_their_reasons(campaign, skipped, in_the_table):
     """A campaign of the whole catalogue skips a hundred and more; between them the red ones are hard to see."""
