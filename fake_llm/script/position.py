@@ -10,15 +10,15 @@ turn goes on from there: the agent has dropped what came after it. *Main or back
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from wedgehog.fake_llm.conversation import Conversation, Message
 from wedgehog.fake_llm.script.call_tokens import CallTokens
 from wedgehog.fake_llm.script.main_call import AT_LIMIT, COMPACT, COMPACTING, MainShape, asks_aside, purpose_of
-from wedgehog.fake_llm.script.openings import QuotedMessage, lasting, system_mark
+from wedgehog.fake_llm.script.openings import lasting, system_mark
 from wedgehog.fake_llm.script.results_in_text import ResultsInText
 from wedgehog.fake_llm.script.side_conversations import SideConversation, SideConversations, Traces
 from wedgehog.fake_llm.script.side_summaries import SIDE_TURNS, SideSummaries
+from wedgehog.fake_llm.script.turn_markers import TurnMarkers
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,7 @@ class Positions:
     """Whether the agent sends results as words of a message, as its control run showed."""
     never_aside: bool = False
     """Whether the agent made no call beside the conversation in its control run."""
-    _open: list[int] = field(default_factory=list)
-    _markers: dict[int, str] = field(default_factory=dict)
-    _words: dict[int, str] = field(default_factory=dict)
-    _sessions: dict[int, str] = field(default_factory=dict)
+    turns: TurnMarkers = field(default_factory=TurnMarkers)
     _rounds: dict[int, int] = field(default_factory=dict)
     _attempts: dict[tuple[int, int], int] = field(default_factory=dict)
     _asked: dict[tuple[int, int, str], int] = field(default_factory=dict)
@@ -74,27 +71,19 @@ class Positions:
     @property
     def under_way(self) -> int:
         """The last turn begun that has not ended, else 0."""
-        return self._open[-1] if self._open else 0
-
-    def under_way_with(self, turn: int) -> int:
-        """The last turn begun that has not ended, of the session of this turn, else 0; turn 0 is of every session."""
-        session = self._sessions.get(turn)
-        return next((it for it in reversed(self._open) if session is None or self._sessions[it] == session), 0)
+        return self.turns.under_way
 
     def is_open(self, turn: int) -> bool:
         """Whether this turn is under way."""
-        return turn in self._open
+        return self.turns.is_open(turn)
 
     def begin(self, turn: int, marker: str, words: str = "", session: str = "") -> None:
         """Begin a turn of a session, whose stimulus has this marker, and these words after it."""
-        self._open.append(turn)
-        self._sessions[turn] = session
-        self._markers[turn] = marker.lower()
-        self._words[turn] = words
+        self.turns.begin(turn, marker, words, session)
 
     def end(self, turn: int | None = None) -> None:
         """End this turn, or all turns."""
-        self._open = [other for other in self._open if turn not in (None, other)]
+        self.turns.end(turn)
 
     def rounds(self, turn: int) -> int:
         """How many rounds of tool calls the conversation of this turn has shown."""
@@ -109,33 +98,33 @@ class Positions:
         """The position of one request; each call of this method counts as one attempt."""
         conversation = self.read(conversation)
         turn = self._turn(conversation)
-        own = _since_marker(conversation, self._markers.get(turn, ""))
+        own = self.turns.since(conversation, turn)
         results = self._results(turn, conversation)
         traces = self._traces(turn, conversation, bool(results), self._asks_to_compact(own))
         side = self._side(conversation, traces)
         if side is not None:
             return self._beside(side, turn, conversation)
         background = self._background(conversation, own, traces)
-        if background and self.under_way_with(turn) and not self.is_open(turn):
-            turn, own = self.under_way_with(turn), ()  # It quotes an ended turn, and belongs to this one.
+        if background and self.turns.under_way_with(turn) and not self.is_open(turn):
+            turn, own = self.turns.under_way_with(turn), ()  # It quotes an ended turn, and belongs to this one.
             results = self._results(turn, conversation)
         shown = _round(own, results, renamed=not self._has_known(own))
         round_ = max(self._rounds.get(turn, 0), shown)
         if background:
             if background in COMPACTING:
                 self._rounds[turn] = round_  # Its words take the place of these results.
-            return CallPosition(turn, round_ + 1, 1, background, self._turns_seen(conversation))
+            return CallPosition(turn, round_ + 1, 1, background, self.turns.seen(conversation))
         self.sides.main(conversation, traces, map(self.tokens.full, results))
         self._rounds[turn] = round_ = self._asked.setdefault((turn, shown, _digest(conversation)), round_)
         step = round_ + 1
         self._attempts[turn, step] = attempt = self._attempts.get((turn, step), 0) + 1
-        seen, doubled = self._turns_seen(conversation), self._turns_doubled(conversation)
-        repeated = self._turns_repeated(conversation) if doubled else ()
+        seen, doubled = self.turns.seen(conversation), self.turns.doubled(conversation)
+        repeated = self.turns.repeated(conversation) if doubled else ()
         return CallPosition(turn, step, attempt, "", seen, turns_doubled=doubled, turns_repeated=repeated)
 
     def summed_up(self, call: int, purpose: str, conversation: Conversation) -> None:
         """A background call gets its words, which may take the place of a side conversation's messages."""
-        if purpose in COMPACTING and not self._turns_seen(conversation):
+        if purpose in COMPACTING and not self.turns.seen(conversation):
             side = self.side_summaries.of(conversation) or self.sides.told_in(conversation)
             if side is not None:
                 self.side_summaries.got(call, side, self._tokens(conversation))
@@ -152,18 +141,16 @@ class Positions:
     def _beside(self, side: SideConversation, turn: int, conversation: Conversation) -> CallPosition:
         """The position in a side conversation; it belongs to an open turn if there is one."""
         if not self.is_open(turn):
-            turn = self.under_way_with(turn or side.turn) or turn or side.turn
+            turn = self.turns.under_way_with(turn or side.turn) or turn or side.turn
         results = (result for message in conversation.messages for result in message.tool_results)
         self.sides.returned(self.tokens.full(token) for token in map(self.tokens.of, results) if token)
         step = self.side_summaries.step(side, conversation, self._tokens(conversation))
         attempt = self.sides.attempt(side, step)
-        return CallPosition(turn, step, attempt, side.name, self._turns_seen(conversation), side)
+        return CallPosition(turn, step, attempt, side.name, self.turns.seen(conversation), side)
 
     def _traces(self, turn: int, conversation: Conversation, results: bool, compacts: bool) -> Traces:
         """What the request shows of the main conversation."""
-        marker = self._markers.get(turn, "")
-        marked = any(marker in message.text.lower() for message in conversation.messages if message.role == "user")
-        asked = QuotedMessage(marker, self._words.get(turn, "")) if marker and marked else None
+        asked = self.turns.quoted_in(conversation, turn)
         fits = self.shape is None or self.shape.fits(conversation)
         return Traces(turn, asked, results, fits, compacts, under_way=self.is_open(turn))
 
@@ -171,11 +158,7 @@ class Positions:
         """The request with the results of tools that stand in its text; that of a fork without its parent's part."""
         if self.results_in_text is None:
             return self.sides.unforked(conversation)
-        return self.results_in_text.read(conversation, self.tokens.full, self._is_of_user)
-
-    def _is_of_user(self, message: Message) -> bool:
-        text = message.text.lower()
-        return message.role == "user" and any(marker in text for marker in self._markers.values())
+        return self.results_in_text.read(conversation, self.tokens.full, self.turns.is_of_user)
 
     def tokens_in_text(self, conversation: Conversation) -> tuple[str, ...]:
         """`turn.step.call` of each result in the messages' texts: what a command printed, not the command itself."""
@@ -193,40 +176,14 @@ class Positions:
         return self.tokens.calls_in(said)
 
     def _turn(self, conversation: Conversation) -> int:
-        for message in reversed(conversation.messages):
-            text = message.text.lower()
-            found = [turn for turn, marker in self._markers.items() if message.role == "user" and marker in text]
-            if found:
-                return max(found)
-        return self._turn_of_results(conversation) or self.under_way
+        return self.turns.last_in(conversation) or self._turn_of_results(conversation) or self.under_way
 
     def _turn_of_results(self, conversation: Conversation) -> int:
         """Where turns of several sessions are open, the last one whose results a request without a marker has."""
-        if len({self._sessions[turn] for turn in self._open}) < 2:
+        if not self.turns.in_several_sessions:
             return 0
         tokens = self._tokens(conversation)
         return max((turn for turn in (int(token.split(".")[0]) for token in tokens) if self.is_open(turn)), default=0)
-
-    def _turns_seen(self, conversation: Conversation) -> tuple[int, ...]:
-        text = "\n".join(message.text.lower() for message in conversation.messages)
-        return tuple(sorted(turn for turn, marker in self._markers.items() if marker in text))
-
-    def _turns_doubled(self, conversation: Conversation) -> tuple[int, ...]:
-        """Turns whose first message stands in it again: two equal reminders that quote it are no copies of it."""
-        said = [message.text.lower() for message in conversation.messages if message.role == "user"]
-        if len(set(said)) == len(said):
-            return ()
-        firsts = ((turn, self._first_of(turn, said)) for turn in sorted(self._markers))
-        return tuple(turn for turn, first in firsts if first and said.count(first) > 1)
-
-    def _turns_repeated(self, conversation: Conversation) -> tuple[int, ...]:
-        said = [message.text.lower() if message.role == "user" else "" for message in conversation.messages]
-        firsts = ((turn, self._first_of(turn, said)) for turn in sorted(self._markers))
-        return tuple(turn for turn, first in firsts if first and (first, first) in pairwise(said))
-
-    def _first_of(self, turn: int, said: Sequence[str]) -> str:
-        """The first message that holds the marker of a turn; else empty."""
-        return next((text for text in said if self._markers[turn] in text), "")
 
     def _results(self, turn: int, conversation: Conversation) -> list[str]:
         """`turn.step.call` of the results of a turn that a request carries, also before a reminder of its message."""
@@ -257,7 +214,7 @@ class Positions:
     def _told(self, own: tuple[Message, ...]) -> str:
         """The last message, if the agent tells it to the model: it is of the user and holds no marker."""
         last = own[-1] if own else None
-        return last.text if last is not None and last.role == "user" and not self._is_of_user(last) else ""
+        return last.text if last is not None and last.role == "user" and not self.turns.is_of_user(last) else ""
 
     def _asks_to_compact(self, own: tuple[Message, ...]) -> bool:
         """Whether a call with the main shape tells the model to sum up the conversation, in its last message.
@@ -268,9 +225,9 @@ class Positions:
         if last is None or last.role != "user":
             return False
         text = last.text.lower()
-        found = [at for at in map(text.find, self._markers.values()) if at >= 0]
-        asks = text[: min(found)] if found else text
-        alone = len(own) < 2 and not found
+        marked_at = self.turns.first_place(text)
+        asks = text[:marked_at]
+        alone = len(own) < 2 and marked_at is None
         return not alone and COMPACT.search(asks) is not None and AT_LIMIT.search(asks) is None
 
     def is_at_limit(self, conversation: Conversation) -> bool:
@@ -310,15 +267,6 @@ def _round(own: tuple[Message, ...], results: Sequence[str], *, renamed: bool) -
     if results or not renamed or not any(message.tool_results for message in own):
         return max((int(token.split(".")[1]) for token in results), default=0)
     return sum(1 for message in own if message.role == "assistant" and message.tool_calls)
-
-
-def _since_marker(conversation: Conversation, marker: str) -> tuple[Message, ...]:
-    """The messages from the last one that holds the turn's marker, else all messages."""
-    messages = conversation.messages
-    for index in range(len(messages) - 1, -1, -1):
-        if messages[index].role == "user" and marker and marker in messages[index].text.lower():
-            return messages[index:]
-    return messages
 
 
 def _digest(conversation: Conversation) -> str:
