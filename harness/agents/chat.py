@@ -18,8 +18,8 @@ from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.drafts import may_go_on
 from wedgehog.harness.agents.http import POLL_S, HttpSession, HttpTurn
 from wedgehog.harness.agents.http_request import HttpReply
+from wedgehog.harness.agents.service_spec import Http, HttpCall
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.network.ports import HOST, is_listening
 from wedgehog.harness.record.events.service import TYPES_ON_S
 from wedgehog.harness.sandbox.owned import Owned, Tree

@@ -14,8 +14,8 @@ from wedgehog.harness.agents.base import AgentError, DeliveredSignal, Outcome, S
 from wedgehog.harness.agents.context import AgentContext, Surroundings
 from wedgehog.harness.agents.http_request import NO_TIMEOUT, HttpReply, ask, described, why_not_ready
 from wedgehog.harness.agents.output_source import OutputSource
+from wedgehog.harness.agents.service_spec import Http, HttpCall
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.agents.told_usage import told_usage
 from wedgehog.harness.network.ports import free_port, is_listening
 from wedgehog.harness.sandbox.arrivals import seconds_since

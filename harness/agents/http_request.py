@@ -9,7 +9,7 @@ from uuid import NAMESPACE_OID, uuid5
 
 import aiohttp
 
-from wedgehog.harness.agents.spec_keys import Http, HttpCall
+from wedgehog.harness.agents.service_spec import Http, HttpCall
 from wedgehog.harness.agents.templates import expand_all
 from wedgehog.harness.sandbox.arrivals import Arrivals
 

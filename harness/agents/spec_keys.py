@@ -10,8 +10,10 @@ from wedgehog.fake_llm.script.roles import SHELL, find_shell
 from wedgehog.harness.agents.backend_links import Backends
 from wedgehog.harness.agents.living_spec import AcpAgent, LinesAgent, Signal, TuiAgent
 from wedgehog.harness.agents.output_source import OutputSource
+from wedgehog.harness.agents.own_tool import OwnTool
 from wedgehog.harness.agents.pages.page_spec import PageAgent
 from wedgehog.harness.agents.runtime_install import Runtime
+from wedgehog.harness.agents.service_spec import Chat, Http
 from wedgehog.harness.agents.spec_part import (
     Argv,
     PositiveSeconds,
@@ -24,7 +26,6 @@ from wedgehog.harness.agents.spec_part import (
 from wedgehog.harness.agents.templates import names_in
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.scenario.mistake import BadValueError
-from wedgehog.harness.services.chat.api import ChatEvent
 
 AgentKind = Literal["command", "callable", "http", "page", "chat", "lines", "acp", "tui"]
 AGENT_KINDS: tuple[AgentKind, ...] = get_args(AgentKind)
@@ -71,86 +72,6 @@ def _python(text: str) -> str:
 
 
 CallTemplate = Annotated[str, AfterValidator(_holds_argument)]
-
-
-class HttpCall(SpecPart):
-    """A request that stops a turn or wakes the service up."""
-
-    url: str
-    method: Literal["POST", "DELETE"] = "POST"
-    """The HTTP client repeats other methods when a connection is lost; a wake-up must be sent once."""
-    body: Any = None
-    headers: dict[str, str] = {}
-
-
-class Http(SpecPart):
-    """An agent that is a service: one HTTP request is one turn."""
-
-    start: Argv | None = None
-    base: str | None = None
-    ready: str = "/"
-    url: str
-    headers: dict[str, str] = {}
-    body: Any = None
-    answer: Source = "text"
-    error: Source | None = None
-    abort: HttpCall | None = None
-    wake_up: HttpCall | None = None
-
-    @model_validator(mode="after")
-    def _is_started_or_runs(self) -> Self:
-        if (self.start is None) == (self.base is None):
-            raise BadValueError("expected either `start` (we start the service) or `base` (it is already running)")
-        if self.base and not re.match(r"https?://[^/]+", self.base):
-            raise BadValueError(f"expected an address like http://127.0.0.1:8000, found {self.base!r}", "base")
-        for key in ("answer", "error"):
-            if OutputSource.parse(getattr(self, key) or "text").kind not in ("text", "json", "jsonl", "joined"):
-                says = "expected `text`, `json:PATH`, `jsonl:PATH` or `joined:PATH`, which are read from the HTTP reply"
-                raise BadValueError(says, key)
-        return self
-
-
-class Chat(SpecPart):
-    """An agent that gets its messages from a chat service, and sends its answers there."""
-
-    start: Argv
-    quiet_s: PositiveSeconds = 1
-    """A turn ends when the agent has sent a message and then nothing for this time; real seconds."""
-    busy: RegularExpression | None = None
-    """A message that fits says that the agent still works; it edits or deletes it later."""
-    webhook: Annotated[str, Field(pattern="^/")] | None = None
-    """The path at which it takes its messages, on {port}; without it, the agent polls for them."""
-    abort: str | None = None
-    """The message by which its user stops a turn, such as `/stop`."""
-    api: Literal["telegram", "slack", "whatsapp", "discord"] = "telegram"
-    """The vendor whose API the chat service speaks."""
-    event: ChatEvent = "message"
-    """Of Slack and Discord: a direct message, a mention in a channel, or (Slack) one whose app has subscribed to
-    messages there too."""
-    users: Literal[1, 2] = 1
-    """How many users may write to it at once, each in a chat of their own; with one, it has one session in a run."""
-
-    @property
-    def has_socket(self) -> bool:
-        """Whether its messages come over a WebSocket: Discord's gateway, or Slack's socket mode."""
-        return self.api == "discord" or (self.api == "slack" and self.webhook is None)
-
-    @property
-    def delivers_again(self) -> bool:
-        """Whether a message that was not acknowledged in time comes again with its id."""
-        return self.webhook is not None or self.api == "slack"
-
-    @model_validator(mode="after")
-    def _fits_its_api(self) -> Self:
-        if self.api == "discord" and self.webhook is not None:
-            raise BadValueError("Discord brings messages over its gateway: leave `webhook` out", "webhook")
-        if self.api == "whatsapp" and self.webhook is None:
-            raise BadValueError(f"{self.api} brings messages to a webhook: write `webhook: /path`", "api")
-        if self.api != "slack" and self.event == "both":
-            raise BadValueError("only Slack brings a mention as two events: write `api: slack`", "event")
-        if self.api not in ("slack", "discord") and self.event != "message":
-            raise BadValueError("only Slack and Discord have mentions: write `api: slack`", "event")
-        return self
 
 
 class Timeout(SpecPart):
@@ -296,6 +217,8 @@ class AgentKeys(SpecPart):
     links: Backends = {}
     """Servers of the user's own, each reached through a link `tcp:NAME`."""
     tools: Literal["http", "stdio"] | None = None
+    own_tool: OwnTool | None = None
+    """A tool of the agent's own that scenarios call if it has no shell."""
     simulate: Annotated[str, AfterValidator(_function)] | None = None
     """An async function that does what the program does, on a running event loop; it gets the program's arguments."""
     runtime: Runtime | None = None

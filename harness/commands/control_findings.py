@@ -8,6 +8,7 @@ from wedgehog.fake_llm.script.file_tools import EDIT_FILE, WRITE_FILE
 from wedgehog.fake_llm.script.main_call import MainShape
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.known_runtimes import known
+from wedgehog.harness.agents.own_tool import OwnTool
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.templates import written_in
 from wedgehog.harness.commands.check_hints import question, unended
@@ -131,7 +132,7 @@ def _how_to_continue(agent: AgentSpec) -> str:
     return "; does each message name its session ({session})?" if agent.kind == "http" else ""
 
 
-def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
+def _tools(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     names = ", ".join(sorted(facts.tools)) or "none"
     if not facts.shell and facts.at_times:
         at_times = ", ".join(sorted(facts.at_times))
@@ -142,15 +143,37 @@ def _tools(facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
         hosted = CONTROL_TOOL in facts.working_tools
         if hosted:
             yield CheckFinding(True, f"a tool of our host was called and its result sent back (tools: {names})")
+        if agent.own_tool is not None:
+            yield _own_tool(agent.own_tool, facts, history, names)
+            return
         without = "a shell" if hosted else "tools"
         says = (
             f"no tool that takes a shell command is advertised (tools: {names}): scenarios with {without} are skipped"
         )
-        yield CheckFinding(False, f"{says}. {_A_SHELL if facts.tools else CALLS_IN_TEXT}", optional=True)
+        known = f"{_A_SHELL}. {_own_tool_hint(facts)}" if facts.tools else CALLS_IN_TEXT
+        yield CheckFinding(False, f"{says}. {known}", optional=True)
         return
+    if agent.own_tool is not None:
+        says = "own_tool has no effect, because the agent has a shell: leave the key out"
+        yield CheckFinding(False, says, optional=True)
     uses = [use for use in history.tool_uses if use.turn > 1]
     well = any(use.done and use.results for use in uses)
     yield CheckFinding(well, _shell_words(uses, f"(tools: {names})"))
+
+
+def _own_tool(own: OwnTool, facts: ControlFacts, history: History, names: str) -> CheckFinding:
+    """Describe how far a call of the tool in `own_tool` got: only a request can show it."""
+    if own.name not in facts.tools:
+        return CheckFinding(False, f"own_tool: the agent advertises no tool {own.name} (tools: {names})")
+    uses = [use for use in history.tool_uses if use.turn > 1 and use.offered.name == own.name]
+    carried = [it for use in uses for it in use.carried]
+    if not carried:
+        says = f"own_tool: {own.name} was called, and no request carried its result by the id of the call"
+        return CheckFinding(False, f"{says}: scenarios with tools are skipped")
+    if all(it.is_error for it in carried):
+        return CheckFinding(False, f"own_tool: the result of {own.name} is marked as an error: are its `args` right?")
+    says = f"{own.name} was called and its result sent back: scenarios that need only a tool call use it"
+    return CheckFinding(True, f"{says} (tools: {names})")
 
 
 def _calls_in_text(agent: AgentSpec, history: History) -> Iterator[CheckFinding]:
@@ -167,6 +190,19 @@ _A_SHELL = (
     "A shell is known by its name (shell, bash, sh, terminal, exec, run_command, …) and by a parameter `command`, "
     "`cmd`, `commands` or `script`"
 )
+_READS = re.compile(r"(^|__)(get|list|read|look|search|find|show|fetch|query|check|describe)", re.IGNORECASE)
+"""Names of tools that seem to change nothing."""
+
+
+def _own_tool_hint(facts: ControlFacts) -> str:
+    """How to name a tool that scenarios may call, with one that seems to change nothing as the example."""
+    name = next((it for it in sorted(facts.tools) if _READS.search(it)), "…")
+    needed = facts.schemas.get(name, {}).get("required", ())
+    args = ", ".join(f"{it}: …" for it in needed) or "…"
+    example = f"own_tool: {{name: {name}, args: {{{args}}}}}"
+    return f"If a tool is quick and changes nothing, write `{example}`: scenarios that need only a tool call use it"
+
+
 CALLS_IN_TEXT = "If its model writes tool calls in its text, say how in `calls_in_text: {shell: '… {command} …'}`"
 
 
@@ -233,7 +269,7 @@ def _where_words_go(agent: AgentSpec, *, first: bool) -> str:
 
 def _later(agent: AgentSpec, facts: ControlFacts, history: History) -> Iterator[CheckFinding]:
     """Yield the findings about the second message."""
-    yield from _tools(facts, history)
+    yield from _tools(agent, facts, history)
     lost = "the session was not continued: the second message's request does not hold the first"
     says = "the next message continued the session" if facts.resumes else f"{lost}{_how_to_continue(agent)}"
     yield CheckFinding(facts.resumes, says, optional=True)

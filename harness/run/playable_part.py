@@ -1,9 +1,10 @@
-"""How far an agent can play a scenario: its first turn alone, or its faults at other events."""
+"""How far an agent can play a scenario: with a tool of its own, its first turn alone, or faults at other events."""
 
 from wedgehog.fake_llm.reply import Reply, Text
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.record.events.call import CALLS_AT_ONCE
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.own_tool_calls import with_own_tool
 from wedgehog.harness.scenario.fault_config import TriggerConfig
 from wedgehog.harness.scenario.model import Scenario
 
@@ -23,6 +24,7 @@ def goes_on(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> bool:
 def as_far_as(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
     """The scenario as far as an agent can play it: its faults in the events that a reply has, its turns as below."""
     wholly = spec.wire in CALLS_AT_ONCE and spec.finish is not None and bool(spec.finish.tool and spec.finish.arg)
+    scenario = with_own_tool(scenario, spec, control)
     fitting = _in_one_event(scenario) if wholly else scenario
     return _turns_of(fitting, spec, control)
 

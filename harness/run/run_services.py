@@ -12,8 +12,8 @@ from wedgehog.fake_llm.reply import ToolCall
 from wedgehog.fake_llm.script.position import Positions
 from wedgehog.fake_llm.usage import carries_all
 from wedgehog.harness.agents.base import AgentError
+from wedgehog.harness.agents.service_spec import Chat
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.spec_keys import Chat
 from wedgehog.harness.inject.injector import Injector
 from wedgehog.harness.inject.targets import Hit
 from wedgehog.harness.network.base import Address, Link, Network, NetworkError

@@ -21,6 +21,7 @@ from wedgehog.harness.faults.base import WireFault
 from wedgehog.harness.faults.process_fault import ProcessFault
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.model_reasons import Reasons, of_forms, of_wire
+from wedgehog.harness.run.own_tool_calls import any_tool_would_do
 from wedgehog.harness.run.playable_part import goes_on
 from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.sandbox.disk import disk_unavailable_reason
@@ -144,8 +145,10 @@ def _of_tools(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Rea
     needs, in_text = scenario.needs, bool(spec.calls_in_text)
     called = scenario.tools_called - scenario.tools.keys()
     missing = sorted(name for name in called if not _calls_for(scenario, control, name))
+    would_do = missing == [SHELL] and spec.own_tool is None and bool(control.tools) and any_tool_would_do(scenario)
+    hint = "; one of its own would do (own_tool)" if would_do else ""
     return {
-        f"the agent advertises no tool {', '.join(missing)}{_only_at_times(control)}": bool(missing),
+        f"the agent advertises no tool {', '.join(missing)}{hint}{_only_at_times(control)}": bool(missing),
         "the model writes its tool calls in text, and the fault changes tool calls of the wire (calls_in_text)": (
             in_text and ("calls" in needs or scenario.breaks_arguments)
         ),

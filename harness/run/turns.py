@@ -1,9 +1,10 @@
 """The turns of a run: each message in its order, then a recovery message that must be answered."""
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
+from wedgehog.fake_llm.conversation import ToolSpec
 from wedgehog.fake_llm.reply import Reply, ToolCall
 from wedgehog.fake_llm.script.file_tools import offered_roles
 from wedgehog.fake_llm.script.main_call import MainShape
@@ -52,17 +53,25 @@ class Turns:
         await self._look_at_chats()
 
     async def play_control(self, replies: ScriptedReplies, script: dict[int, ScriptedTurn]) -> None:
-        """The control's message; if that was answered, one with a call of the shell, then one of our tool host's."""
+        """The control's message; if that was answered, one with a call of a shell or own tool, then one of our host."""
         await self.give(1)
         answered_by = _answered_by(self.player.run.history, replies)
         unended = self.player.stays and self.player.run.history.turns[0].deadline is not None
         if answered_by is None or unended:  # a process that stays takes no message before the end of the one before
             return
         tools, turn = replies.script.tools(replies.tools_seen[_put_into_json(answered_by, replies)]), script[2]
-        shell = turn.replies[:1] if find_shell(tools) is not None else ()
+        shell = turn.replies[:1] if find_shell(tools) is not None else self._own_call(tools)
         host = (Reply((ToolCall(CONTROL_TOOL, {}),)),) if find_named(tools, CONTROL_TOOL) is not None else ()
         script[2] = replace(turn, replies=(*shell, *host, *turn.replies[-1:]))
         await self.give(2)
+
+    def _own_call(self, tools: Sequence[ToolSpec]) -> tuple[Reply, ...]:
+        """A call of the spec's `own_tool`, if the agent offers it."""
+        own = self.spec.own_tool
+        offered = next((it for it in tools if own is not None and it.name == own.name), None)
+        if own is None or offered is None:
+            return ()
+        return (Reply((ToolCall(own.name, own.call(1, offered.schema or {})),)),)
 
     async def give(self, number: int) -> None:
         """Play one turn of the scenario; one that is given during another turn is played there."""

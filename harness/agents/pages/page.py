@@ -14,8 +14,8 @@ from wedgehog.harness.agents.http import ABORT_TIMEOUT_S, HttpSession, HttpTurn
 from wedgehog.harness.agents.http_request import HttpReply
 from wedgehog.harness.agents.pages.page_view import PageTurn, PageView, Seen, news
 from wedgehog.harness.agents.pages.page_window import POLL_S, NoWayError, PageConversation, PageWindow, reached
+from wedgehog.harness.agents.service_spec import Http, HttpCall
 from wedgehog.harness.agents.spec import AgentSpec
-from wedgehog.harness.agents.spec_keys import Http, HttpCall
 from wedgehog.harness.sandbox.owned import Tree
 
 MOST_CHARS = 1_000_000

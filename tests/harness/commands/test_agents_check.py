@@ -73,6 +73,37 @@ async def test_an_agent_that_shows_everything_is_well(tmp_path: Path):
     assert list((tmp_path / "kept").rglob("history.jsonl"))
 
 
+OF_A_FILE = AGENT.replace("subprocess.run(command, shell=True, capture_output=True, text=True).stdout", "command")
+"""Its tool takes a name, and gives it back."""
+
+
+@pytest.mark.parametrize(
+    ("own", "ok", "said"),
+    [
+        ({"name": "lookup", "args": {"file": "a"}}, True, "lookup was called and its result sent back"),
+        ({"name": "pay"}, False, "own_tool: the agent advertises no tool pay (tools: lookup)"),
+        (None, False, "write `own_tool: {name: lookup, args: {…}}`"),
+    ],
+)
+async def test_a_tool_of_its_own_can_stand_in_for_a_shell(
+    tmp_path: Path, own: dict[str, Any] | None, ok: bool, said: str
+):
+    """A spec that names none is told of the key."""
+    code = OF_A_FILE.replace('["command"]', '["file"]')
+    env = {"CALLED": "lookup", "TAKES": "file"}
+    command = ["{python}", "-S", "{here}/agent.py", "{llm_url}", "{session_dir}/talk.json", "{message}"]
+    found = await looked(tmp_path, code, env=env, command=command, own_tool=own)
+    (told,) = [finding for finding in found if "lookup" in finding.says]
+    assert (told.ok, said in told.says) == (ok, True), told
+
+
+async def test_an_agent_with_a_shell_needs_no_other_tool(tmp_path: Path):
+    """The key has no effect."""
+    found = await looked(tmp_path, own_tool={"name": "lookup"})
+    (told,) = [finding for finding in found if not finding.ok]
+    assert told.says.startswith("own_tool has no effect") and told.sign == "n/a "
+
+
 async def test_a_shell_tool_may_be_called_shell(tmp_path: Path):
     """Its name is listed like any other."""
     said = "\n".join(finding.says for finding in await looked(tmp_path, AGENT.replace("bash", "shell")))
