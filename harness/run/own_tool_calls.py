@@ -7,6 +7,7 @@ from wedgehog.fake_llm.script.items import ItemConfig, ReplyConfig, ToolConfig
 from wedgehog.fake_llm.script.roles import SHELL
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.scenario.model import Scenario
 
 _ONLY_PRINTS = re.compile(r"echo [\w ./,-]+")
@@ -18,7 +19,7 @@ ALIKE_IN_A_TURN = 2
 def with_own_tool(scenario: Scenario, spec: AgentSpec, control: ControlFacts) -> Scenario:
     """The scenario with the tool of the spec's `own_tool` in the place of a shell that the agent does not have."""
     own = spec.own_tool
-    if own is None or control.shell or spec.calls_in_text or own.name not in control.tools:
+    if own is None or control.shell or spec.calls_in_text or own.name not in control.tools - _of_our_host(control):
         return scenario
     if not any_tool_would_do(scenario) or not (own.is_numbered or _few(scenario)):
         return scenario
@@ -30,6 +31,11 @@ def with_own_tool(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         for it in scenario.turns
     ]
     return scenario.model_copy(update={"turns": turns})
+
+
+def _of_our_host(control: ControlFacts) -> set[str]:
+    """Our host knows a call by its arguments, and equal ones of two turns can't be told apart."""
+    return {name for name in control.tools if name.endswith(CONTROL_TOOL)}
 
 
 def any_tool_would_do(scenario: Scenario) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.run.own_tool_calls import any_tool_would_do, with_own_tool
+from wedgehog.harness.run.tool_turn import CONTROL_TOOL
 from wedgehog.harness.scenario.model import Scenario
 
 NAME = "look_up"
@@ -23,7 +24,7 @@ def _called(scenario: Scenario, args: dict[str, Any], *, shell: bool = False, **
     """The names and arguments of the calls that the agent gets."""
     keys = {"command": ["a", "{message}", "{llm_url}"], "own_tool": {"name": NAME, "args": args}, **keys}
     spec = AgentSpec.model_validate({"name": "a", "wire": "openai-chat", **keys})
-    control = ControlFacts(True, tools=frozenset({NAME, "pay"}), shell=shell)
+    control = ControlFacts(True, tools=frozenset({NAME, "pay", f"mcp__{CONTROL_TOOL}"}), shell=shell)
     played = with_own_tool(scenario, spec, control)
     items = [item for turn in played.turns for reply in turn.replies for item in reply.items]
     return [(item.name, item.args) for item in items if hasattr(item, "args")]
@@ -60,8 +61,12 @@ def test_equal_calls_may_look_like_a_loop():
 
 
 def test_an_agent_with_a_shell_keeps_it():
-    """And so does one whose model writes its calls in its text, or that does not offer the tool."""
+    """And so does one whose model writes its calls in its text, or that names a tool of our host, or none that it has.
+
+    Our host knows a call by its arguments alone.
+    """
     scenario, other = _scenario(["echo one"]), {"name": "gone", "args": {}}
+    assert _called(scenario, {}, own_tool={"name": f"mcp__{CONTROL_TOOL}"})[0][0] == "shell"
     in_text = {"shell": "```bash\n{command}\n```"}
     assert _called(scenario, {"id": "7"}, shell=True)[0][0] == "shell"
     assert _called(scenario, {"id": "7"}, calls_in_text=in_text)[0][0] == "shell"
