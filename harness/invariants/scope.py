@@ -51,15 +51,14 @@ def calls_of(turn: Turn) -> tuple[Call, ...]:
     return judged(turn).calls
 
 
-def undisturbed(history: History, turn: Turn, until: int, *, alone: bool = True) -> bool:
+def undisturbed(history: History, turn: Turn, until: int) -> bool:
     """Whether nothing failed in a turn before an event (by its id), and its user gave no reason to begin again.
 
-    With `alone` a turn that ran beside another one counts as disturbed. A fault of one call counts by what came of that
-    call: a reply that was only slow is whole. One that is not in the form in which the agent reads answers or tool
-    calls is a failure.
+    A fault of one call counts by what came of that call: a reply that was only slow is whole. One that
+    is not in the form in which the agent reads answers or tool calls is a failure.
     """
     stop = over(turn)
-    if (stop is not None and stop.id < until) or (alone and history.beside(turn)):
+    if (stop is not None and stop.id < until) or history.beside(turn):
         return False
     struck = (*turn.kept_away, *turn.held_up, *(it for it in history.of(FaultFired) if it.turn == turn.number))
     if any(fired.id < until and fired.call is None and not fired.slows for fired in struck):

@@ -18,15 +18,15 @@ def answered_once(history: History) -> Iterator[Verdict]:
     """Where each message adds to what was said (a chat, ACP), the whole answer of a turn is not sent twice.
 
     Its user reads it twice, and a bot that reads it acts twice. Usually the pieces of a stream were sent, and then the
-    whole text; or two parts of a program send it. Or the agent takes a message that waited for its turn a second time
-    from its queue, and asks the model for it again: the request is the same, or has the message twice. Judged on the
-    whole text of the model's last reply, in answered turns in which nothing failed: after a failure an agent may send
-    a message again, because it cannot know whether the first one has arrived. A message of a chat that was edited
-    counts as it is in the end, and one that was deleted does not count. `output_once` also judges what is printed,
-    where a final text may repeat a log.
+    whole text; or two parts of a program send it. Or two parts of it ask the model for the same message, and both
+    replies are sent: the second request is the same, or has the message twice. Judged on the whole text of the model's
+    last reply, in answered turns in which nothing failed: after a failure an agent may send a message again, because
+    it cannot know whether the first one has arrived. A message of a chat that was edited counts as it is in the end,
+    and one that was deleted does not count. `output_once` also judges what is printed, where a final text may repeat a
+    log.
 
     Fix: Send an answer from one place. Where its pieces were sent, send only what is missing at the end, or edit
-    the message. Take a message from the queue before you work on it, and only once.
+    the message. Let one part of the program take a message.
     """
     came_twice = {it.turn for it in history.of(DeliveredAgain)}
     for turn in history.turns:
@@ -34,7 +34,7 @@ def answered_once(history: History) -> Iterator[Verdict]:
             continue
         finals = _answering(turn)
         pair = _asked_again(turn, finals) if turn.number not in came_twice else None
-        if not undisturbed(history, turn, turn.end.id, alone=pair is None):
+        if not undisturbed(history, turn, turn.end.id):
             continue
         shown = _times_shown(turn, finals) if pair is not None or len(finals) == 1 else 0
         if shown > 1 and pair is not None:
