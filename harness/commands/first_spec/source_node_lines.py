@@ -42,7 +42,7 @@ def node_lines_of(source: str) -> dict[str, object]:
     names = set(_names(text))
     asked, written = (
         likeliest_or_only(QUESTIONS, _keys_read(text, names)),
-        {key: it for it in _written(text) for key in it},
+        {key: it for it in objects_written(text) for key in it},
     )
     said = likeliest_or_only(ANSWERS, set(written))
     if not (asked and said):
@@ -86,14 +86,14 @@ def _kind_of_a_message(text: str, names: set[str]) -> dict[str, str]:
     return {}
 
 
-def _written(text: str) -> Iterator[dict[str, str]]:
-    """The objects that the program prints as JSON: each key with the source of its value."""
+def objects_written(text: str, writes: str = _WRITES) -> Iterator[dict[str, str]]:
+    """The objects that the program prints, or writes so, as JSON: each key with the source of its value."""
     printers = set()
     for it in re.finditer(_FUNCTION, text):
         name, given = it[1] or it[3], it[2] or it[4]
-        if re.match(rf"[^;]{{0,80}}?{_WRITES}{re.escape(given)}\b", text[it.end() :]):
+        if re.match(rf"[^;]{{0,80}}?{writes}{re.escape(given)}\b", text[it.end() :]):
             printers.add(name)
-    begins = "|".join([_WRITES, *(rf"(?<!function )\b{re.escape(it)}\(\s*" for it in sorted(printers))])
+    begins = "|".join([writes, *(rf"(?<!function )\b{re.escape(it)}\(\s*" for it in sorted(printers))])
     for found in re.finditer(rf"(?:{begins})({_OBJECT})", text):
         yield _keys(found[1])
 
