@@ -42,9 +42,9 @@ class OutputSource:
     def within(self, text: str) -> str:
         """The text at this place in the output `text`; empty if there is none."""
         match self.kind:
-            case "json":
-                return _said(_at(_json(text), steps(self.where)))
-            case "jsonl":
+            case "json" if (whole := _json(text)) is not None:
+                return _said(_at(whole, steps(self.where)))
+            case "json" | "jsonl":  # (a service can send events where it sends JSON for a refusal)
                 found = (_said(_at(line, steps(self.where))) for line in _json_lines(text))
                 return next((text for text in reversed(list(found)) if text), "")
             case "joined":
@@ -54,7 +54,8 @@ class OutputSource:
 
     def number_within(self, text: str) -> float | None:
         """The sum of the numbers at this place of JSON output, of the last line that has some; None without one."""
-        documents = [_json(text)] if self.kind == "json" else list(_json_lines(text))
+        whole = _json(text) if self.kind == "json" else None
+        documents = list(_json_lines(text)) if whole is None else [whole]
         found = [[it for it in _at(data, steps(self.where)) if _is_number(it)] for data in documents]
         return next((float(sum(numbers)) for numbers in reversed(found) if numbers), None)
 

@@ -210,6 +210,11 @@ def _surfaced(turn: Turn, end: TurnEnded, history: History) -> TurnOutcome | Non
     return None
 
 
+def tells_error(turn: Turn, history: History) -> bool:
+    """Whether its user reads an error, also beside an answer."""
+    return turn.end is not None and _surfaced(turn, turn.end, history) is not None
+
+
 def surfaced_by_number(turn: Turn, history: History) -> bool:
     """Whether nothing but the status of a refusal, in its words, shows that the turn ended in an error."""
     shown = outcome_of(turn, history)

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.commands.first_spec.source_argv import words_of_node
+from wedgehog.harness.commands.first_spec.source_node_events import places_in_events
 from wedgehog.harness.commands.first_spec.source_reading import (
     ANSWERS,
     HEALTH,
@@ -42,6 +43,8 @@ _MESSAGE_ARGUMENT: Final = re.compile(
 )
 """What a Node program has that takes a message from its command line, and not only a file or an option."""
 _SERVES: Final = re.compile(r"\.listen\(|\bserve\(")
+_RUNS: Final = re.compile(rf"\bprocess\.(?:argv|stdin)\b|\breadline\b|{_SERVES.pattern}")
+"""What a Node program has, and a library has not."""
 _COMMENT: Final = re.compile(r"^\s*//.*$|/\*[\s\S]*?\*/", re.MULTILINE)
 _ROUTE: Final = re.compile(r"\b(\w+)\s*\.(get|post)(?:<[^()'\"`]*>)?\(\s*(['\"`])(/[^'\"`]*)\3\s*,\s*(?:(\w+)\s*\))?")
 _COMPARED: Final = re.compile(r"\.(?:url|pathname)\s*={2,3}\s*(['\"`])(/[^'\"`]*)\1")
@@ -70,14 +73,32 @@ class _Route(NamedTuple):
     """The source from the route on, or of the function that it names."""
 
 
-def node_program(file: str, text: str) -> Iterator[tuple[Literal["http", "lines", "command"], str, str]]:
+def node_program(file: Path, text: str, folder: Path) -> Iterator[tuple[Literal["http", "lines", "command"], str, str]]:
     """Yield how a Node program is started: as a service, with lines on stdin, or with the message as an argument."""
-    if served := on_port(text, f"node {file}"):
-        yield "http", served, file
+    start = start_of(file, folder) if file in _started(folder) else f"node {file.as_posix()}"
+    if served := on_port(text, start):
+        yield "http", served, str(file)
     elif _READS_LINES.search(text) and not _takes_a_message(text):
-        yield "lines", f"node {file}", file
+        yield "lines", start, str(file)
     elif not _SERVES.search(text):
-        yield "command", f"node {file} {words_of_node(text)}", file
+        yield "command", f"{start} {words_of_node(text)}", str(file)
+
+
+def node_programs(sources: Mapping[Path, str], folder: Path) -> list[Path]:
+    """The files that package.json starts or installs, or names as `main`; without them, the only file that runs."""
+    named = package(folder)
+    installed = {Path(it) for it in (named.get("bin"), *mapped(named.get("bin")).values()) if isinstance(it, str)}
+    sure = installed | _started(folder)
+    files = [path for path in sources if path in sure or path.suffix in ENDINGS[:3]]
+    running = [path for path in files if path in sure or _RUNS.search(sources[path])]
+    found = [path for path in running if path in sure or path == Path(str(named.get("main")))]
+    return found or (running if len(running) == 1 else [])
+
+
+def _started(folder: Path) -> set[Path]:
+    """The files in package.json's `start` script, if Wedgehog can run it."""
+    script = mapped(package(folder).get("scripts")).get("start")
+    return set(map(Path, script.split())) if isinstance(script, str) and _START.fullmatch(script) else set()
 
 
 def _takes_a_message(text: str) -> bool:
@@ -165,7 +186,8 @@ def _asked(route: _Route) -> dict[str, object]:
     written = {key for keys in _WRITTEN.findall(route.handler) for key in _keys(_BRACES.sub("", keys))}
     said = likeliest(ANSWERS, written)
     places = {"answer": f"json:{said}"} if said else {}
-    return {"url": url, "body": body, **places, **({"error": "json:error"} if "error" in written else {})}
+    places |= {"error": "json:error"} if "error" in written else {}
+    return {"url": url, "body": body, **(places_in_events(route.handler) or places)}
 
 
 def _keys_read(handler: str) -> set[str]:

@@ -38,21 +38,25 @@ def node_lines_of(source: str) -> dict[str, object]:
     if "JSON.parse(" not in text:
         prompt = _PROMPT.search(text)
         sign = f"^{re.escape(prompt[2].rsplit(chr(92) + 'n', 1)[-1]).replace(chr(92) + ' ', ' ')}$" if prompt else ""
-        return {"ready": sign, "done": sign} if sign.strip("^ $") else {}
+        return {"ready": sign, "done": sign} if sign.strip("^ $") else _answers_of(text)
     names = set(_names(text))
-    asked, written = (
-        likeliest_or_only(QUESTIONS, _keys_read(text, names)),
-        {key: it for it in _written(text) for key in it},
-    )
+    asked = likeliest_or_only(QUESTIONS, _keys_read(text, names))
+    if not (asked and (answers := _answers_of(text))):
+        return {}
+    return {"send": {**_kind_of_a_message(text, names), asked: "{message}"}, **answers}
+
+
+def _answers_of(text: str) -> dict[str, object]:
+    """Where the answer and an error stand in what it prints as JSON, and the line that ends a turn; else empty."""
+    written = {key: it for it in objects_written(text) for key in it}
     said = likeliest_or_only(ANSWERS, set(written))
-    if not (asked and said):
+    if not said:
         return {}
     inner = likeliest(ANSWERS, set(_keys(written[said][said])))
     place = f"{said}.{inner}" if inner else said
-    keys = {"send": {**_kind_of_a_message(text, names), asked: "{message}"}, "answer": f"jsonl:{place}"}
     if wrong := likeliest(ERRORS, set(written)):
-        return {**keys, "done": f'"({inner or said}|{wrong})":.*}}$', "error": f"jsonl:{wrong}"}
-    return {**keys, "done": f'"{inner or said}":.*}}$'}
+        return {"done": f'"({inner or said}|{wrong})":.*}}$', "answer": f"jsonl:{place}", "error": f"jsonl:{wrong}"}
+    return {"done": f'"{inner or said}":.*}}$', "answer": f"jsonl:{place}"}
 
 
 def _names(text: str) -> Iterator[str]:
@@ -86,14 +90,14 @@ def _kind_of_a_message(text: str, names: set[str]) -> dict[str, str]:
     return {}
 
 
-def _written(text: str) -> Iterator[dict[str, str]]:
-    """The objects that the program prints as JSON: each key with the source of its value."""
+def objects_written(text: str, writes: str = _WRITES) -> Iterator[dict[str, str]]:
+    """The objects that the program prints, or writes so, as JSON: each key with the source of its value."""
     printers = set()
     for it in re.finditer(_FUNCTION, text):
         name, given = it[1] or it[3], it[2] or it[4]
-        if re.match(rf"[^;]{{0,80}}?{_WRITES}{re.escape(given)}\b", text[it.end() :]):
+        if re.match(rf"[^;]{{0,80}}?{writes}{re.escape(given)}\b", text[it.end() :]):
             printers.add(name)
-    begins = "|".join([_WRITES, *(rf"(?<!function )\b{re.escape(it)}\(\s*" for it in sorted(printers))])
+    begins = "|".join([writes, *(rf"(?<!function )\b{re.escape(it)}\(\s*" for it in sorted(printers))])
     for found in re.finditer(rf"(?:{begins})({_OBJECT})", text):
         yield _keys(found[1])
 

@@ -86,6 +86,7 @@ _OWN_PORT = re.compile(r"['\"]--port['\"]")
 _PORT_VARIABLE = re.compile(
     r"\b(?:environ(?:\.get\(|\[)|getenv\()\s*['\"]PORT['\"]|\bprocess\.env\.PORT\b|\bPORT\b[^}]*\}\s*=\s*process\.env\b"
 )
+_PORT_ARGUMENT = re.compile(r"(?:\.listen\(|\bport\s*=)[^;\n]{0,40}\bprocess\.argv(?:\[2\]|\.at\(2\))", re.IGNORECASE)
 _SERVES = re.compile(
     r"\bserve_forever\(|\brun_app\(|\buvicorn\.run\(|\.run\(.*\bport=|\bstart_server\(|\bserve\(|\.listen\("
 )
@@ -96,12 +97,14 @@ _BLOCKS = ("serve_forever", "run_forever", "run_app", "parse_args", "mainloop")
 
 
 def on_port(text: str, command: str) -> str:
-    """A server's command line with its port, as an option or the variable PORT; empty if the source shows neither."""
+    """A server's command line with its port: an option, an argument or the variable PORT; empty if none is shown."""
     if not _SERVES.search(text):
         return ""
     if _OWN_PORT.search(text):
         return f"{command} --port {{port}}"
-    return f"PORT={{port}} {command}" if _PORT_VARIABLE.search(text) else ""
+    if _PORT_VARIABLE.search(text):
+        return f"PORT={{port}} {command}"
+    return f"{command} {{port}}" if _PORT_ARGUMENT.search(text) else ""
 
 
 def takes_arguments(text: str) -> bool:

@@ -14,8 +14,9 @@ _SDKS: Final[Mapping[str, str]] = {
     "ollama": r"^\s*(?:from|import)(?: .*,)? ollama\b|(?:from|require\() ?['\"]ollama['\"]|OLLAMA_HOST"
     r"|(?:[^'\"`]|\+\s*['\"`])/api/chat",
     "openai-realtime": r"\.realtime\.connect\(|OpenAIRealtimeWS\b",
-    "openai-responses": r"\.responses\.(?:create|stream|parse)\(|@ai-sdk/openai\b|^\s*from agents import",
-    "openai-chat": r"\.chat\.completions\.|ChatOpenAI|OpenAIChatModel",
+    "openai-responses": r"\.responses\.(?:create|stream|parse)\(|@ai-sdk/openai\b(?!-)|@openai/agents\b"
+    r"|^\s*from agents import",
+    "openai-chat": r"\.chat\.completions\.|@ai-sdk/openai-compatible\b|ChatOpenAI|OpenAIChatModel",
 }
 """What a client in Python or Node has: an SDK's import or call. A path that begins in quotes may be its own route."""
 _PATHS: Final[Mapping[str, str]] = {

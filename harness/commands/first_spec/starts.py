@@ -3,7 +3,7 @@
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +11,13 @@ from wedgehog.fake_llm.request import mapped
 from wedgehog.harness.agents.spec_keys import AgentKind
 from wedgehog.harness.commands.first_spec.source_bots import bot_of
 from wedgehog.harness.commands.first_spec.source_names import SourceNames, Trees, module_of
-from wedgehog.harness.commands.first_spec.source_node import ENDINGS, node_program, node_route_of, package, start_of
+from wedgehog.harness.commands.first_spec.source_node import (
+    ENDINGS,
+    node_program,
+    node_programs,
+    node_route_of,
+    start_of,
+)
 from wedgehog.harness.commands.first_spec.source_options import message_words, shown_words
 from wedgehog.harness.commands.first_spec.source_others import scripts
 from wedgehog.harness.commands.first_spec.source_pages import page_of
@@ -132,7 +138,7 @@ def _by_name(sources: dict[Path, str], trees: Trees, folder: Path) -> Iterator[t
         if has_usual_name(path) and path in trees:
             yield from _program(path.as_posix(), text, trees[path])
         if path in in_node:
-            yield from node_program(path.as_posix(), text)
+            yield from node_program(path, text, folder)
 
 
 def _program(file: str, text: str, tree: ast.Module) -> Iterator[tuple[AgentKind, str, str]]:
@@ -161,12 +167,10 @@ def _by_commands(sources: dict[Path, str], trees: Trees) -> Iterator[tuple[Agent
         yield "command", f"python {path.as_posix()} {words}", str(path)
 
 
-def usual_in_node(sources: Iterable[Path], folder: Path) -> list[Path]:
-    """The files of Node with a usual name, or that package.json names as programs (`bin`)."""
-    named = package(folder).get("bin")
-    programs = {Path(it) for it in (named, *mapped(named).values()) if isinstance(it, str)}
-    files = (path for path in sources if path.suffix in (".js", ".mjs", ".cjs"))
-    return [path for path in files if has_usual_name(path) or path in programs]
+def usual_in_node(sources: Mapping[Path, str], folder: Path) -> list[Path]:
+    """The files of Node with a usual name, or that package.json or their own source shows as programs."""
+    programs = node_programs(sources, folder)
+    return [path for path in sources if path in programs or (path.suffix in ENDINGS[:3] and has_usual_name(path))]
 
 
 def has_usual_name(path: Path) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar, Literal
 
-from wedgehog.fake_llm.conversation import Message
+from wedgehog.fake_llm.conversation import Conversation, Message
 from wedgehog.fake_llm.reply import Answer, Failure, Reply, Thinking, ToolCall
 from wedgehog.harness.faults.base import Need, fault
 from wedgehog.harness.faults.reply_fault import Context, ReplyFault
@@ -34,8 +34,9 @@ class Demands(ReplyFault):
     of letters, digits, `_` and `-`, as OpenAI, Anthropic and Bedrock ask; only a gateway that sends such a call accepts
     another one. `thoughts`, on `openai-chat` only: each reply with a tool call has `reasoning_content`, which must
     come back with the call, as DeepSeek, Kimi and Xiaomi ask. `system`, where the system text is a message: only the
-    first message has it, as the chat templates of Qwen and Mistral, and MiniMax, ask. Nothing heals it. It need not
-    fire: an agent that keeps the rule is never refused.
+    first message has it, as the chat templates of Qwen and Mistral, and MiniMax, ask. On `gemini`, contents of the
+    model that follow one another are one message: Google's SDK keeps each event of a stream so. Nothing heals it. It
+    need not fire: an agent that keeps the rule is never refused.
     """
 
     rule: Rule
@@ -50,9 +51,24 @@ class Demands(ReplyFault):
     def on_answer(self, answer: Answer, context: Context) -> Answer:
         """A refusal, if the request breaks the rule."""
         breaks, message = _RULES[self.rule]
-        if breaks(context.conversation.messages):
+        if breaks(_messages(context.conversation)):
             return Failure(REFUSED, message=message)
         return _with_thoughts(answer) if self.rule == "thoughts" and isinstance(answer, Reply) else answer
+
+
+def _messages(asked: Conversation) -> Sequence[Message]:
+    """The messages of a request; on `gemini` the contents of the model that follow one another are one message."""
+    if asked.wire != "gemini":
+        return asked.messages
+    joined: list[Message] = []
+    for message in asked.messages:
+        if message.role == "assistant" and joined and joined[-1].role == "assistant":
+            before = joined.pop()
+            calls = before.tool_calls + message.tool_calls
+            joined.append(replace(before, text=before.text + message.text, tool_calls=calls))
+        else:
+            joined.append(message)
+    return joined
 
 
 def _with_thoughts(answer: Reply) -> Reply:

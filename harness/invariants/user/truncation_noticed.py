@@ -9,7 +9,7 @@ from wedgehog.harness.record.error_words import plain
 from wedgehog.harness.record.events.fault import FaultFired
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.shown_words import CUT_TEXT_CHARS
-from wedgehog.harness.record.turn_outcome import answers, outcome_of
+from wedgehog.harness.record.turn_outcome import answers, outcome_of, tells_error
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
 from wedgehog.harness.scenario.trigger import CHANNEL
@@ -22,8 +22,8 @@ LEAST_CHARS = 4
 def truncation_noticed(history: History) -> Iterator[Verdict]:
     """Part of a reply that was cut, or stopped at max_tokens or by a filter, is not shown as the whole answer.
 
-    A reply with holes is not shown either: if the provider's stream was faulty and the turn is answered, the answer has
-    every word of the final reply. So it has if a page lost its connection and its user reads no error. Judged if the
+    A reply with holes is not shown either: if the provider's stream was faulty, or a page lost its connection, and the
+    turn is answered, the answer has every word of the final reply, or its user reads an error. Judged if the
     answer of a turn without such a fault shows that this agent prints replies whole. Nor is the beginning of a reply of
     more than 2,000 letters that came whole, without a mark that there is more: a front end that cuts what is longer
     than it can show must say so, or send the rest too.
@@ -53,8 +53,8 @@ def _lost_words(turn: Turn, history: History) -> list[str]:
     beside = {call.number for call in history.calls if call.arrived.side}
     links = {(it.turn, it.link) for it in history.of(FaultFired) if it.call not in beside}
     faulty = {number for number, link in links if link in ("llm", CHANNEL)}
-    says_so = turn.end is not None and bool(turn.end.error)
-    if (turn.number, "llm") not in links and ((turn.number, CHANNEL) not in links or says_so):
+    own = turn.end is not None and bool(turn.end.error) and (turn.number, "llm") not in links
+    if turn.number not in faulty or own or tells_error(turn, history):
         return []
     lost = _missing(turn)
     others = [other for other in history.turns if other.number not in faulty and _final(other) is not None]

@@ -6,7 +6,7 @@ from typing import Final
 from wedgehog.harness.faults.reply_fault import ReplyFault
 from wedgehog.harness.record.events.call import CUT_STOPS
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
-from wedgehog.harness.record.events.run import SessionPlanted
+from wedgehog.harness.record.events.run import SessionKept, SessionPlanted
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, inconclusive
@@ -16,6 +16,7 @@ from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
 from wedgehog.harness.scenario.trigger import AtCall, AtReply, SessionWritten
 
 _NO_FILE: Final = "; no session file was written in that turn (the spec's `session_files` says where they are)"
+_UNCHANGED: Final = "; no session file was seen to change before that turn was over"
 
 
 def fault_doubts(
@@ -86,7 +87,8 @@ def _why_not(history: History, planned: PlannedFault) -> str:
         background = at.on == "background" or at.on in names
         return "" if background else f"; no request of the conversation {at.on} arrived"
     if planned.link != "llm":
-        return _NO_FILE if isinstance(at, SessionWritten) else ""
+        unseen = _NO_FILE if history.first(SessionKept) is None else _UNCHANGED
+        return unseen if isinstance(at, SessionWritten) else ""
     calls = [call for turn in history.turns if turn.number == at.turn for call in turn.main_calls]
     step = [call for call in calls if call.arrived.step == at.step]
     if not step:

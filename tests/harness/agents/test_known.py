@@ -62,7 +62,7 @@ def put(name: str, version: str) -> Path:
 def test_every_file_is_a_runtime_with_a_licence_and_the_name_of_its_file():
     """The content of `wedgehog agents`."""
     stock = {"codex", "pi", "opencode", "gemini-cli", "cn", "pydantic-ai", "openai-agents", "langgraph", "tunacode"}
-    assert stock | {"agno", "openclaw", "strands"} <= set(known())
+    assert stock | {"agno", "openai-agents-js", "openclaw", "strands", "vercel-ai"} <= set(known())
     assert [*known()] == sorted(known())
     for name, spec in known().items():
         assert spec.name == name and spec.runtime is not None and spec.runtime.licence

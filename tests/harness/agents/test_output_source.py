@@ -23,6 +23,8 @@ from wedgehog.harness.scenario.mistake import BadValueError
         ("json:error", '{"error": false}', ""),
         ("json:answer", "no json at all", ""),
         ("json:answer", "", ""),
+        ("json:error", 'data: {"text": "Half"}\n\ndata: {"error": "no key"}\n\ndata: [DONE]\n\n', "no key"),
+        ("json:error", '{"error": "of a log"}\n{\n "answer": "hi"\n}\n', ""),
         ("jsonl:text", '{"text": "one"}\n{"text": "two"}\n{"end": true}\n', "two"),
         ("jsonl:item.text", 'log\n{"item": {"text": "a"}}\n{"item": {"te', "a"),
         ("jsonl:text", "nothing here", ""),
@@ -41,6 +43,7 @@ def test_the_text_at_a_place_is_read_and_a_missing_one_is_empty(place: str, text
     [
         ("json:usage.in", 'log\n{"usage": {"in": 12}}', 12),
         ("json:cost", '{"cost": 0.25}', 0.25),
+        ("json:cost", 'data: {"cost": 0.25}\n\ndata: [DONE]\n\n', 0.25),
         ("json:cost", '{"cost": 0}', 0),
         ("json:models[*].in", '{"models": [{"in": 1}, {"in": 2}]}', 3),
         ("jsonl:usage.in", '{"usage": {"in": 5}}\n{"usage": {"in": 7}}\n{"end": true}', 7),

@@ -55,6 +55,33 @@ def test_what_breaks_the_rule_is_refused_and_what_keeps_it_is_answered(
     assert answered(kept) is ANSWER
 
 
+PIECES = (Message("assistant", "I "), Message("assistant", "do."), Message("assistant"))
+"""A streamed reply in the history of Google's SDK: each of its events is a content of the model, also the last."""
+
+
+@pytest.mark.parametrize("rule", ["roles", "content"])
+@pytest.mark.parametrize(("wire", "refuses"), [("gemini", False), ("openai-chat", True)])
+def test_on_gemini_the_pieces_of_a_reply_are_one_message(rule: str, wire: str, refuses: bool):
+    """Contents of one role that follow one another are one turn there; elsewhere each message stands alone."""
+    fault = parse_fault({"demands": rule})
+    assert isinstance(fault, ReplyFault)
+    asked = Conversation(wire, "m", True, (USER, *PIECES, USER))
+    context = Context(event=None, request_bytes=0, now=datetime(2026, 1, 1, tzinfo=UTC), conversation=asked)
+    assert isinstance(fault.on_answer(ANSWER, context), Failure) is refuses
+
+
+@pytest.mark.parametrize(("rule", "broken"), [("roles", (USER, USER)), ("content", (USER, PIECES[-1], USER))])
+def test_on_gemini_an_empty_reply_and_a_second_message_of_the_user_are_refused_too(
+    rule: str, broken: tuple[Message, ...]
+):
+    """No piece of the reply says anything."""
+    fault = parse_fault({"demands": rule})
+    assert isinstance(fault, ReplyFault)
+    asked = Conversation("gemini", "m", True, broken)
+    context = Context(event=None, request_bytes=0, now=datetime(2026, 1, 1, tzinfo=UTC), conversation=asked)
+    assert isinstance(fault.on_answer(ANSWER, context), Failure)
+
+
 def test_where_thoughts_are_demanded_each_tool_call_comes_with_some_and_words_alone_without():
     """Else no agent could send them back."""
     fault = parse_fault({"demands": "thoughts"})

@@ -195,7 +195,15 @@ def test_routers_that_mount_each_other_come_to_an_end(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("package", "wire"), [("@ai-sdk/anthropic", "anthropic"), ("@ai-sdk/google", "gemini"), ("ollama", "ollama")]
+    ("package", "wire"),
+    [
+        ("@ai-sdk/anthropic", "anthropic"),
+        ("@ai-sdk/google", "gemini"),
+        ("@ai-sdk/openai", "openai-responses"),
+        ("@ai-sdk/openai-compatible", "openai-chat"),
+        ("@openai/agents", "openai-responses"),
+        ("ollama", "ollama"),
+    ],
 )
 def test_the_wire_is_that_of_the_client_and_the_name_that_of_the_package(tmp_path: Path, package: str, wire: str):
     """A route of its own at `/api/chat` makes no program a client of Ollama."""
@@ -205,3 +213,79 @@ def test_the_wire_is_that_of_the_client_and_the_name_that_of_the_package(tmp_pat
     }
     found = proposed(tmp_path, files)
     assert (found.wire, found.name) == (wire, "me-bot")
+
+
+CLI = """
+import Anthropic from "@anthropic-ai/sdk";
+const [file, message] = process.argv.slice(2);
+console.log(await ask(file, message));
+"""
+
+
+@pytest.mark.parametrize(
+    ("package", "others", "start"),
+    [
+        ('{"main": "ask-claude.mjs"}', {"other.mjs": CLI}, "node ask-claude.mjs"),
+        (
+            '{"scripts": {"start": "node ./ask-claude.mjs"}}',
+            {"other.mjs": CLI},
+            "node ./ask-claude.mjs",
+        ),
+        ('{"scripts": {"start": "tsx ask.ts"}}', {"ask.ts": CLI, "other.mjs": CLI}, "tsx ask.ts"),
+        ('{"main": "index.js"}', {"library.mjs": "export const it = 1"}, "node ask-claude.mjs"),
+    ],
+)
+def test_a_file_is_the_program_that_package_json_starts_or_the_only_one(
+    tmp_path: Path, package: str, others: dict[str, str], start: str
+):
+    """`npm init` writes a `main` that need not exist."""
+    found = proposed(tmp_path, {"ask-claude.mjs": CLI, "package.json": package, **others})
+    assert (found.kind, found.command) == ("command", f"{start} {{session_dir}}/session {{message}}")
+
+
+STREAMS = """
+import { streamText } from "ai";
+app.post("/api/chat", async (req, res) => {
+  const { message, sessionId } = req.body;
+  streamText({ model, messages: of(sessionId, message) }).SENDS(res);
+});
+app.listen(Number(process.argv[2]));
+"""
+
+
+@pytest.mark.parametrize(
+    ("sends", "places"),
+    [
+        ("pipeUIMessageStreamToResponse", {"answer": "joined:delta", "error": "jsonl:errorText"}),
+        ("toUIMessageStreamResponse", {"answer": "joined:delta", "error": "jsonl:errorText"}),
+        ("pipeTextStreamToResponse", {"answer": "text"}),
+    ],
+)
+def test_a_stream_of_the_ai_sdk_is_read_by_its_events(tmp_path: Path, sends: str, places: dict[str, str]):
+    """Its text comes in `text-delta` events, an error in an event of its own; a text stream has only text."""
+    found = proposed(tmp_path, {"chat-service.mjs": STREAMS.replace("SENDS", sends)})
+    assert (found.kind, found.command) == ("http", "node chat-service.mjs {port}")
+    body = {"message": "{message}", "sessionId": "{session}"}
+    assert found.talks == {"url": "/api/chat", "body": body, **places}
+
+
+EVENTS = """
+app.post("/chat", async (req, res) => {
+  const { session, message } = req.body;
+  const send = (event) => res.write(`data: ${JSON.stringify(event)}\\n\\n`);
+  res.writeHead(200, { "Content-Type": "text/event-stream" });
+  try {
+    for await (const part of answer(session, message)) send({ type: "text", text: part });
+  } catch (error) {
+    send({ type: "error", error: error.message });
+  }
+  res.end();
+});
+app.listen(process.env.PORT);
+"""
+
+
+def test_the_answer_in_events_of_its_own_is_joined(tmp_path: Path):
+    """Each event has a piece of the answer, or the error."""
+    talks = proposed(tmp_path, {"service.mjs": EVENTS}).talks
+    assert (talks["answer"], talks["error"]) == ("joined:text", "jsonl:error")

@@ -85,8 +85,27 @@ def test_a_prompt_of_readline_ends_each_turn(tmp_path: Path, code: str, sign: st
     assert (proposed.kind, proposed.talks) == ("lines", {"ready": sign, "done": sign} if sign else {})
 
 
-@pytest.mark.parametrize("reads", ["JSON.parse(line)", "const it = JSON.parse(line); go(it.left, it.right)", ""])
+@pytest.mark.parametrize("reads", ["JSON.parse(line)", "const it = JSON.parse(line); go(it.left, it.right)"])
 def test_what_the_source_does_not_show_is_left_to_a_guess(tmp_path: Path, reads: str):
     """Two unusual names are no proposal."""
     (tmp_path / "agent.mjs").write_text(whole(reads, "console.log(JSON.stringify({ reply: said }))"))
     assert propose(tmp_path).talks == {}
+
+
+PLAIN = """
+import * as readline from "node:readline";
+for await (const line of readline.createInterface({ input: process.stdin })) {
+  try {
+    console.log(JSON.stringify({ answer: await ask(line) }));
+  } catch (error) {
+    console.log(JSON.stringify({ error: error.message }));
+  }
+}
+"""
+
+
+def test_a_program_can_take_plain_lines_and_answer_in_json(tmp_path: Path):
+    """No key says how a message is written: it is the line."""
+    keys = {"done": '"(answer|error)":.*}$', "answer": "jsonl:answer", "error": "jsonl:error"}
+    (tmp_path / "agent.mjs").write_text(PLAIN)
+    assert propose(tmp_path).talks == keys

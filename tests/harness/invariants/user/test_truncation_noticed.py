@@ -126,6 +126,24 @@ def test_an_answer_with_a_hole_fails():
     assert (found.status, found.says) == ("fail", "turn 1: its answer lacks words of the reply: that, rolls")
 
 
+@pytest.mark.parametrize(
+    ("code", "error", "status"),
+    [(1, "Error: a line of the stream is not JSON", "nothing"), (0, "[ERROR] bad event", "nothing"), (0, "", "fail")],
+)
+def test_an_answer_with_a_hole_passes_if_its_user_reads_that_something_broke(code: int, error: str, status: str):
+    """The text was shown as it came, and then the error."""
+    tell = HistoryBuilder()
+    for shown in ("A small animal {nonce}", f"{REPLY} {{nonce}}"):
+        tell.message()
+        call = tell.ask(1)
+        if tell.turn == 1:
+            tell.fires("malformed_json", call)
+        tell.reply(call, f"{REPLY} {tell.nonce}", damaged=tell.turn == 1)
+        said = error if tell.turn == 1 else ""
+        tell.end(shown.format(nonce=tell.nonce), exit_code=code if said else 0, stderr=said, error=said)
+    assert check("truncation_noticed", tell.seal()).status == status
+
+
 @pytest.mark.parametrize(("error", "status"), [("", "fail"), ("The connection was lost", "nothing")])
 def test_a_page_that_lost_its_connection_shows_no_answer_with_a_hole_unless_it_says_so(error: str, status: str):
     """It connected again, and got only what came then."""

@@ -9,7 +9,7 @@ from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.call import CallUnscripted, RequestRefused, ToolResult
 from wedgehog.harness.record.events.fault import FaultFired, FaultUnproven
-from wedgehog.harness.record.events.run import AgentStarted, Trouble
+from wedgehog.harness.record.events.run import AgentStarted, SessionKept, Trouble
 from wedgehog.harness.record.events.service import PageAsked
 from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
@@ -232,6 +232,15 @@ def test_a_fault_that_had_nothing_to_strike_says_so(at: dict[str, Any], why: str
     judgement = judged(well(HistoryBuilder()).seal(), faults=[{"at": at, "do": "cut"}], turns=turns)
     where = f"step {at.get('step', 1)} of turn {at.get('turn', 1)}"
     assert judgement.says.split(": ", 1)[1] == f"cut on llm at {where}{why}"
+
+
+def test_a_fault_at_the_write_of_a_session_that_was_not_seen_does_not_ask_for_files_that_the_spec_names():
+    """The agent writes its file as its last act, and is gone at once."""
+    faults = [{"link": "agent", "at": {"turn": 1, "session": "written"}, "do": {"kill": {"tear": True}}}]
+    turns = [{"user": "x", "model": [{"text": "Done {nonce}"}]}, {"user": "y"}]
+    kept = SessionKept(path="session.json", sha256="0", size=2)
+    found = judged(with_event(well(HistoryBuilder()).seal(), kept), faults=faults, turns=turns)
+    assert found.says.endswith("; no session file was seen to change before that turn was over")
 
 
 def test_a_fault_at_the_write_of_a_session_says_that_there_was_none():
