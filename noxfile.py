@@ -63,7 +63,8 @@ def tests(session: nox.Session) -> None:
     workers = str(3 * (os.cpu_count() or 1))
     # A file stays with one worker, because its tests may share a campaign. The order is that of tests/conftest.py.
     spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
-    session.run("pytest", *spread, *session.posargs)
+    # The number of tests is known at the end: see tests/whole_files.py. So no percentage is shown.
+    session.run("pytest", *spread, "-o", "console_output_style=classic", *session.posargs)
 
 
 @nox.session
