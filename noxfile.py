@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -14,8 +15,10 @@ nox.options.sessions = ["lint", "types", "tests"]
 # written, as in many container images.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# setuptools would install modules that an earlier build left here and that have moved since.
-shutil.rmtree("build", ignore_errors=True)
+# setuptools would install modules that an earlier build left here and that have moved since. (With -R nothing is built,
+# and another nox may be building.)
+if "-R" not in sys.argv:
+    shutil.rmtree("build", ignore_errors=True)
 
 LOCK = ("-c", "requirements.lock")
 EARLIER_SDKS = {
