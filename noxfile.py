@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import nox
@@ -14,8 +15,10 @@ nox.options.sessions = ["lint", "types", "tests"]
 # written, as in many container images.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# setuptools would install modules that an earlier build left here and that have moved since.
-shutil.rmtree("build", ignore_errors=True)
+# setuptools would install modules that an earlier build left here and that have moved since. (With -R nothing is built,
+# and another nox may be building.)
+if "-R" not in sys.argv:
+    shutil.rmtree("build", ignore_errors=True)
 
 LOCK = ("-c", "requirements.lock")
 EARLIER_SDKS = {
@@ -63,7 +66,8 @@ def tests(session: nox.Session) -> None:
     workers = str(3 * (os.cpu_count() or 1))
     # A file stays with one worker, because its tests may share a campaign. The order is that of tests/conftest.py.
     spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
-    session.run("pytest", *spread, *session.posargs)
+    # The number of tests is known at the end: see tests/whole_files.py. So no percentage is shown.
+    session.run("pytest", *spread, "-o", "console_output_style=classic", *session.posargs)
 
 
 @nox.session
@@ -145,9 +149,7 @@ def types(session: nox.Session) -> None:
     """Every type, strictly, on the installed packages."""
     session.install(*LOCK, ".[types]")
     session.run("mypy", *(word for package in PACKAGES for word in ("-p", package)))
-    config = Path("pyproject.toml").absolute()
     for folder in sorted(Path("scenarios/incidents").iterdir()):
-        # A specimen is a program of its own: its files import each other, and nothing of ours.
-        files = sorted(path.name for path in folder.glob("*.py"))
-        with session.chdir(folder):
-            session.run("mypy", "--config-file", str(config), *files)
+        # A specimen is a program of its own: its files import each other, and nothing of ours. (All are checked from
+        # here, so that they share what mypy has read of the libraries.)
+        session.run("mypy", *sorted(map(str, folder.glob("*.py"))))

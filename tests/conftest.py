@@ -22,6 +22,7 @@ from xdist.remote import Producer
 from xdist.workermanage import WorkerController
 
 from tests.spread import Spread, give_way
+from tests.whole_files import collect_late
 
 PATIENCE_S = 600.0
 """So long a command may take that takes a minute on a quiet machine: an extra worker gets little of a busy one."""
@@ -68,6 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
     give_way(getattr(config, "workerinput", {}).get("workerid", "gw0"))
     hypothesis.settings.register_profile("unhurried", deadline=None)
     hypothesis.settings.load_profile("unhurried")
+    if getattr(config, "workerinput", {}).get("whole_files"):
+        collect_late(config)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -86,8 +89,9 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
-    """A worker is told of them."""
+    """A worker is told of them, and whether it gets whole files."""
     node.workerinput["pythons"] = node.config.stash[PYTHONS]
+    node.workerinput["whole_files"] = node.config.getoption("dist") == "loadfile"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -116,6 +116,11 @@ class Spread(LoadFileScheduling):
         self.workqueue.move_to_end(wanted, last=False)
         super()._assign_work_unit(node)
 
+    def _reschedule(self, node: WorkerController) -> None:
+        """A worker gets its next file when it has run one: see `whole_files.py`."""
+        if self._pending_of(self.assigned_work[node]) < 2:
+            super()._reschedule(node)
+
     def _files_for(self, node: WorkerController) -> list[str]:
         unhurried = [file for file in self.workqueue if file.startswith(UNHURRIED)]
         if node.gateway.id == f"gw{HURRIED}":
