@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from wedgehog.fake_llm.script.conversations import ConversationBounds, ConversationConfig
 from wedgehog.fake_llm.script.script_file import ConversationWhen, ReplyLine, When
-from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.service_spec import Http, HttpCall
+from wedgehog.harness.agents.spec import AgentSpec
 from wedgehog.harness.agents.spec_keys import Limits, Timeout
 from wedgehog.harness.commands.reference import _FORMATS, blocks, rendered, schema, table
 from wedgehog.harness.faults.base import parse_fault, registered
