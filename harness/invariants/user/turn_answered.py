@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wedgehog.harness.invariants.overload import unless_timed_out
 from wedgehog.harness.invariants.registry import invariant
-from wedgehog.harness.invariants.scope import ends, refused_by_us, requests
+from wedgehog.harness.invariants.scope import ends, name_of_call, refused_by_us, requests, short_time
 from wedgehog.harness.invariants.user.cause_told import words_read
 from wedgehog.harness.record.call_failures import went_wrong
 from wedgehog.harness.record.events.call import CALLS_AT_ONCE
@@ -36,7 +36,9 @@ def turn_answered(history: History, *, plan_errors: bool = False, slow_errors: b
     link: how long an agent waits for a slow reply is for its team to say.
 
     Fix: Try again after a fault that passes: a broken stream, a lost connection, an empty reply, a 429 or a 5xx. Limit
-    the attempts. Where the token limit cut a tool call, tell the model so, and let it make a smaller one.
+    the attempts. Where the token limit cut a tool call, tell the model so, and let it make a smaller one. Give each
+    tool call a time limit that also ends what its command has started, and send what it printed as the result: a shell
+    that ends alone leaves its output open.
     """
     yield from answered(history, history.turns, plan_errors=plan_errors, slow_errors=slow_errors)
 
@@ -109,4 +111,13 @@ def answered(
             yield inconclusive(f"{turn}: in its control run not each answer carried the model's words", ends(turn))
         else:
             lost = requests(call for call in turn.main_calls if not call.intact)
-            yield unless_timed_out(history, turn, f"{turn} was not answered: {outcome.how}", (*lost, *ends(turn)))
+            says = f"{turn} was not answered: {outcome.how}{_still_open(turn)}"
+            yield unless_timed_out(history, turn, says, (*lost, *ends(turn)))
+
+
+def _still_open(turn: Turn) -> str:
+    """The tool call for which the turn waited until its end, in words; empty if it had every result."""
+    last = turn.tool_uses[-1] if turn.tool_uses else None
+    if last is None or last.results or not last.started or turn.end is None:
+        return ""
+    return f"; {name_of_call(last)} was still open after {short_time(turn.end.at_s - last.reply.at_s)}"

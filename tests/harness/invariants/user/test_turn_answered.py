@@ -1,5 +1,7 @@
 """A message is answered in spite of the fault (where a scenario asks)."""
 
+import re
+
 import pytest
 
 from wedgehog.harness.invariants import check
@@ -59,6 +61,17 @@ def test_a_service_that_tells_its_caller_of_the_signal_owes_no_answer(whom: str,
     tell.add(AgentKilled(turn=tell.turn, signal="SIGTERM", whom=whom, pids=(4711,)))
     tell.end("", error="Error: interrupted", status=409)
     assert check("turn_answered", tell.seal()).status == status
+
+
+def test_a_tool_that_the_turn_waited_for_until_its_end_is_named():
+    """The agent's own time limit ended the turn, and not the tool."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.starts(token)
+    found = check("turn_answered", tell.fails("Error: aborted").seal())
+    said = r"turn 1 was not answered: .*Error: aborted; tool call 1\.1\.1 \(\w+\) was still open after [\d.]+ m?s"
+    assert re.fullmatch(said, found.says)
 
 
 def test_a_call_that_was_answered_whole_is_no_evidence_of_an_unanswered_turn():
