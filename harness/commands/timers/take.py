@@ -230,7 +230,7 @@ class BlackHole:
 
     def callers(self) -> set[int]:
         """Return the local ports of connects that are in progress."""
-        sockets = self._diag.sockets(remote_port=self.port)  # /proc/net/tcp takes ten times as long
+        sockets = self._diag.sockets(remote_ports=[self.port])  # /proc/net/tcp takes ten times as long
         return {it.local[1] for it in sockets if it.state == SYN_SENT} - self._own
 
 

@@ -61,13 +61,12 @@ class LinkSockets(NamedTuple):
 
     def look(self) -> Sockets:
         """Take a snapshot."""
-        agents = self.diag.sockets(local_port=self.listen[1])
-        proxied = self.diag.sockets(remote_port=self.upstream[1])
-        fakes = self.diag.sockets(local_port=self.upstream[1])
+        listen, upstream = self.listen[1], self.upstream[1]
+        found = self.diag.sockets([listen, upstream], [upstream])
         return Sockets(
-            {it.cookie: it for it in agents},
-            {it.local: it for it in proxied},
-            {it.remote: it for it in fakes},
+            {it.cookie: it for it in found if it.local[1] == listen},
+            {it.local: it for it in found if it.remote[1] == upstream},
+            {it.remote: it for it in found if it.local[1] == upstream},
         )
 
 

@@ -23,8 +23,8 @@ PROC = Path("/proc")
 class ConnectionWatch(Meanwhile):
     """Looks again and again while it is open.
 
-    A look asks the kernel for all sockets, which takes 0.3 ms. It looks for the agent's processes only if a new socket
-    leads to another machine: that takes more than 10 ms.
+    A look asks the kernel for all sockets, which takes 0.3 to 3 ms. It looks for the agent's processes only if a new
+    socket leads to another machine: that takes more than 10 ms.
     """
 
     def __init__(

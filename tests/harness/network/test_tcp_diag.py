@@ -1,5 +1,6 @@
 """What the kernel says about sockets, and what follows from it."""
 
+import contextlib
 import os
 import socket
 
@@ -24,11 +25,34 @@ def test_the_kernel_counts_both_ends_of_a_connection():
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port)) as client, listener.accept()[0] as server:
             server.sendall(b"x" * 1234)
-            (theirs,) = counts.sockets(local_port=port)
-            (ours,) = counts.sockets(remote_port=port)
+            (theirs,) = counts.sockets([port])
+            (ours,) = counts.sockets(remote_ports=[port])
             assert (theirs.sent, theirs.received, theirs.open) == (1234, 0, True)
             assert (ours.sent, ours.received, ours.unread) == (0, 1234, 1234)
             assert (theirs.remote, theirs.local) == (client.getsockname(), client.getpeername())
+    counts.close()
+
+
+def test_one_look_finds_the_sockets_of_several_ports_and_no_others():
+    """By the local or by the remote port; without ports all are found."""
+    counts = TcpDiag.open()
+    if counts is None:
+        pytest.skip("this system has no netlink SOCK_DIAG")
+    with contextlib.ExitStack() as opened:
+        listeners = [opened.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        one, two, three = ports = [it.getsockname()[1] for it in listeners]
+        clients = [opened.enter_context(socket.create_connection(("127.0.0.1", port))) for port in ports]
+        for it in listeners:
+            opened.enter_context(it.accept()[0])
+
+        def found(*asked: list[int]) -> set[tuple[int, int]]:
+            return {(it.local[1], it.remote[1]) for it in counts.sockets(*asked)}
+
+        own = [it.getsockname()[1] for it in clients]
+        assert found([one, two], [two]) == {(one, own[0]), (two, own[1]), (own[1], two)}
+        assert found([], [one, three]) == {(own[0], one), (own[2], three)}
+        assert found([three]) == {(three, own[2])}
+        assert found() >= {*zip(own, ports, strict=True), *zip(ports, own, strict=True)}
     counts.close()
 
 
