@@ -40,7 +40,8 @@ def session_remembers(history: History) -> Iterator[Verdict]:
     the two said (400, 413, 422; a refusal of a subagent's request does not count), with a full disk, where a kill tore
     a session file, where the user was away for five minutes or chose another model, where a summary may have been made,
     where a turn was so long that a window of six messages or 2,000 characters cannot hold it, where the program ended
-    with an error beside its answer (it may roll that turn back), and where the agent says that it begins anew.
+    with an error beside its answer, or a service told of one (it may roll that turn back), and where the agent says
+    that it begins anew.
 
     Fix: Store each answered message with its answer under the session's id, and load them for the next message. Find a
     session by the id that the user gave, also after a restart. A memory that is searched may find nothing: send the
@@ -56,12 +57,20 @@ def _may_be_judged(history: History, before: Turn, turn: Turn) -> bool:
     """Whether the first of two messages was answered and accepted, and the agent can know of it at the second."""
     if outcome_of(before, history).kind != "answered" or not carries(history, until=turn):
         return False
-    if before.end is not None and before.end.exit_code not in (None, 0) and before.end.error.strip():
+    if _told_of_an_error(history, before):
         return False
     if not any(call.paid and before.number in call.arrived.turns_seen for call in main_calls_of(before)):
         return False
     reasons = any(_is_harmed(history, it) for it in (before, turn)) or _was_away(before, turn)
     return not reasons and _model_of(before) == _model_of(turn)
+
+
+def _told_of_an_error(history: History, turn: Turn) -> bool:
+    """Whether a program, by its exit code, or a service, where its spec says, told of an error beside the answer."""
+    end = turn.end
+    if end is None or not end.error.strip():
+        return False
+    return end.exit_code not in (None, 0) or (end.exit_code is None and history.run.error_at_path)
 
 
 def _is_harmed(history: History, turn: Turn) -> bool:

@@ -41,6 +41,15 @@ def test_a_turn_that_ended_with_an_error_beside_its_answer_may_be_rolled_back(ex
     assert _next(tell.end(f"Done {tell.nonce}", exit_code=exit_code, error=error)) == status
 
 
+@pytest.mark.parametrize(("error", "status"), [("", "fail"), ("the turn was stopped", "nothing")])
+def test_a_service_may_roll_back_a_turn_beside_whose_answer_it_told_of_an_error(error: str, status: str):
+    """Its words came, then its own time limit ended the turn; the spec names the place of the error."""
+    tell = HistoryBuilder(error_at_path=True, resumes=True)
+    tell.message()
+    tell.answer_step(1)
+    assert _next(tell.end(f"Done {tell.nonce}", exit_code=None, status=200, error=error)) == status
+
+
 def test_an_agent_that_promises_no_session_may_begin_anew_with_each_message():
     """It is a program for one message, as many are."""
     assert _next(_answered(resumes=False)) == "nothing"
