@@ -23,11 +23,21 @@ def may_be_last_words(turn: Turn, answer: str) -> bool:
     last = turn.main_calls[-1] if turn.main_calls else None
     if last is None or last.ended is None:
         return True
+    if leaves_its_first_calls(turn, last):
+        return False
     at_limit = last.ended.stop == "tool" and last.arrived.step > 1
     said_nothing = not last.ended.text_delivered.strip() and not last.ended.tool_calls
     empty = spent_on_thoughts(last) or (last.ended.stop in ("end", "tool") and said_nothing)
     no_answer = last.ended.stop == "refusal" or empty
     return at_limit or no_answer or any(shows_cut(call, turn, answer) for call in turn.main_calls)
+
+
+def leaves_its_first_calls(turn: Turn, last: Call) -> bool:
+    """Whether the first reply of the turn calls commands, and none has begun: a limit needs a round of tools."""
+    calls = last.ended.tool_calls if last.ended is not None else ()
+    known = bool(calls) and all(it.whole and it.traced and not it.asks_user for it in calls)
+    begun = {use.token for use in turn.tool_uses if use.started}
+    return last.ok and last.arrived.step == 1 and known and not any(it.token in begun for it in calls)
 
 
 def is_last_reply(turn: Turn, answer: str) -> bool:

@@ -61,6 +61,11 @@ PLANTED = {
     "abort-in-a-later-turn": ("an-old-lock-resets", {"stop_forgets_nothing"}),
     "abort-before-the-next-tool": ("runs-the-queue-to-its-end", {"no_work_after_abort"}),
     "abort-among-tools": ("no-repair", {"tool_call_pairing", "session_recovers"}),
+    "words-behind-a-call": ("the-last-part-decides", {"error_surfaced"}),
+    "two-of-three-tools-do-not-exist": (
+        "a-missing-tool-is-all-that-counts",
+        {"tool_call_pairing", "session_recovers", "work_kept"},
+    ),
     "rate-limited-until-a-date": ("dates-are-no-time", {"retry_discipline"}),
     "abort-in-silence": ("settles-for-ever", {"turn_deadline"}),
     "unknown-tool": ("unknown-tool-is-empty", {"missing_tool_told"}),

@@ -77,13 +77,17 @@ _GARBAGE: dict[str, Callable[[Mapping[str, Any], str], str]] = {
 class NearMissTool(ToolCallsFault):
     """Every tool call of the reply misses its tool's name: by a letter, by case, by a suffix, or by `marks`.
 
-    `marks`: those of a chat template stand behind the name, which some providers refuse in later requests.
+    `marks`: those of a chat template stand behind the name, which some providers refuse in later requests. With
+    `spares_first` the first call of the reply stays as it is.
     """
 
     by: Literal["letter", "case", "suffix", "marks"] = "letter"
+    spares_first: bool = False
 
     def changed(self, call: ToolCall, calls: list[ToolCall], context: Context) -> ToolCall:
         """The same call of a tool that is not advertised."""
+        if self.spares_first and call is calls[0]:
+            return call
         miss = _MISSES[self.by](call.name)
         return replace(call, name=miss if miss and miss not in (*context.tools, call.name) else f"{call.name}_tool")
 

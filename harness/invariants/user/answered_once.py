@@ -1,5 +1,6 @@
 """Where nothing replaces what was said, an answer is said once."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -11,6 +12,8 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.turn_outcome import outcome_of
 from wedgehog.harness.record.verdict import Verdict, fail, passed
 from wedgehog.harness.record.views import Call, Turn
+
+_THOUGHTS = re.compile(r"<(think|thinking|thought)>.*?</\1>", re.DOTALL)
 
 
 @invariant("answered_once")
@@ -72,4 +75,6 @@ def _times_shown(turn: Turn, finals: Sequence[Call]) -> int:
 
 
 def _words(call: Call) -> str:
-    return plain(call.ended.text_delivered) if call.ended is not None else ""
+    """What its reply says, without thoughts in tags: one answer may have them, and another one not."""
+    said = call.ended.text_delivered if call.ended is not None else ""
+    return plain(_THOUGHTS.sub("", said))

@@ -369,6 +369,17 @@ def _rounds(tell: HistoryBuilder, count: int) -> list[Any]:
     return results
 
 
+@pytest.mark.parametrize(("begins", "kind"), [(False, "hidden"), (True, "stopped at its limit")])
+def test_words_beside_a_call_that_never_ran_are_no_answer(begins: bool, kind: str):
+    """The agent took the model's last words for the end, and left its first call."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), "I have asked the shell for it.", tools=[True], traced=True)
+    if begins:
+        tell.starts(token)
+    assert _came_to(tell.end("I have asked the shell for it.").seal()).kind == kind
+
+
 def test_a_limit_needs_a_round():
     """An agent that ends its turn because its first tool failed has stopped at no limit."""
     for rounds, kind in ((1, "hidden"), (2, "stopped at its limit")):

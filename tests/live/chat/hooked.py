@@ -8,6 +8,7 @@ taken and left alone. Its bugs:
 - `mentions-only`: no bug; it leaves events alone that are no mentions, and knows no message
 - `queues-twice`: handles a message twice that comes while it works
 - `drops`: forgets a message that comes while it works
+- `sends-its-thoughts`: sends a reply as it comes, and once more without the thoughts in tags
 - `works-first`: answers the webhook when it has answered its user, and takes each message for a new one
 """
 
@@ -16,6 +17,7 @@ import hmac
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -52,7 +54,10 @@ def work_on(text, said):
         ]
         results = [{"type": "tool_result", "tool_use_id": id_, "content": it.stdout.decode()} for id_, it in ran]
         said.append({"role": "user", "content": results})
-    send("".join(part.get("text", "") for part in reply["content"]))
+    words = "".join(part.get("text", "") for part in reply["content"])
+    plain = re.sub("<think>.*?</think>", "", words)
+    for sent in dict.fromkeys((words, plain) if BUG == "sends-its-thoughts" else (plain,)):
+        send(sent)
 
 
 def send(text):

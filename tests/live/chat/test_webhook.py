@@ -37,6 +37,16 @@ def test_a_second_message_is_answered_too(wedgehog: Any, tmp_path: Path):
     assert found["second-message-while-busy", "queues-twice"][1] == ["handled_once"]
 
 
+def test_an_answer_is_sent_with_its_thoughts_or_without_them(wedgehog: Any, tmp_path: Path):
+    """They stand in tags in the text of the reply."""
+    agents = [word for bug in ("sound", "sends-its-thoughts") for word in spec_of(tmp_path, bug)]
+    done = wedgehog("run", "thoughts-in-tags", *agents, "--network", "embedded", JOBS)
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = told_in(tmp_path)
+    assert found["thoughts-in-tags", "sound"][0] == "pass"
+    assert found["thoughts-in-tags", "sends-its-thoughts"][1] == ["answered_once"]
+
+
 def test_a_message_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: Path):
     """The id is the same; faults on polls do not apply."""
     agents = [word for bug in ("sound", "works-again", "works-first") for word in spec_of(tmp_path, bug)]

@@ -96,6 +96,8 @@ class Background(Agent):
 
     async def _ran(self, name, args, depth):
         if name == "get_agent_result" and "agent_id" in args:
+            if work := self.working.get(args["agent_id"]):
+                await asyncio.wait([work])
             return self.results.get(args["agent_id"], "Error: there is no such agent"), False
         if name == "stop_agent" and "agent_id" in args:
             return self._stopped(args["agent_id"])
@@ -162,6 +164,9 @@ class Background(Agent):
         return await super()._asked(talk, sub)
 
     async def _work(self, label, prompt, depth):
+        if self.fault == "begins behind the turn":
+            async with self.turn:
+                pass
         talk = self.talks[label] = self.wire([])
         talk.add_user(prompt)
         await self._goes_on(label, talk, depth)
@@ -245,6 +250,11 @@ async def tells_that_it_is_idle(message, *, session_dir, llm_url, key):
 async def is_asked(message, *, session_dir, llm_url, key):
     """Correct: the model asks for the result."""
     return await of("asked", message, session_dir, llm_url, key, how="asked")
+
+
+async def begins_behind_the_turn(message, *, session_dir, llm_url, key):
+    """A subagent begins when its parent's turn is over, and the model waits for it in that turn."""
+    return await of("turn", message, session_dir, llm_url, key, how="asked", bug="begins behind the turn")
 
 
 async def hands_on_thrice(message, *, session_dir, llm_url, key):

@@ -19,6 +19,7 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
 )
 KILLED = "killed-beside-a-subagent"
 IN_LONG_TURN = "subagent-ends-during-a-long-turn"
+WAITED_FOR = "subagent-is-waited-for"
 HANDED_ON = "subagents-hand-on-in-the-background"
 CANCELLED, AT_ONCE = "subagent-is-stopped-by-its-parent", "subagent-is-stopped-at-once"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
@@ -94,6 +95,16 @@ def test_word_of_an_end_without_words_is_red_at_level_strict(ends: Callable[...,
     assert ends(quiet, *names, "--world=sim") == {}
     red = {(name, agent): ("subagent_words_told",) for name in names for agent in quiet}
     assert ends(quiet, *names, "--world=sim", "--level=strict") == red
+
+
+def test_a_parent_and_its_subagent_that_wait_for_each_other_are_red(ends: Callable[..., Ends]):
+    """The model waits in the turn in which it began the subagent."""
+    agents = callables("is_asked", "begins_behind_the_turn", "delivers_next")
+    found = ends(agents, WAITED_FOR, "--world=sim")
+    assert found == {
+        (WAITED_FOR, "begins_behind_the_turn"): ("turn_deadline",),
+        (WAITED_FOR, "delivers_next"): found.get((WAITED_FOR, "delivers_next")),
+    }
 
 
 def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[..., Ends]):

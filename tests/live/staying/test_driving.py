@@ -15,7 +15,7 @@ from tests.live.together import JOBS
 HERE = Path(__file__).parent
 STORIES = ("worker-dies-in-mid-reply", "worker-dies-in-mid-tool", "worker-dies-each-time", "worker-stands-still")
 RESUMED, HUNG = "worker-dies-when-it-resumes", "worker-stands-still-when-it-resumes"
-IDLE = "worker-dies-while-idle"
+IDLE, STILL = "worker-dies-while-idle", "worker-stands-still-while-idle"
 LINES: dict[str, Any] = {
     "send": {"type": "user", "text": "{message}"},
     "answer": "joined:text",
@@ -54,9 +54,9 @@ def played(wedgehog: Any, folder: Path, agents: list[str], *stories: str) -> dic
 
 def test_a_sound_program_survives_its_worker(wedgehog: Any, program: Any, tmp_path: Path):
     """Whether it starts the agent for each message, or keeps it."""
-    found = played(wedgehog, tmp_path, [program(), program(stays=True)], *STORIES, RESUMED, HUNG, IDLE)
-    assert found.pop((IDLE, "sound")) == "skipped"
-    assert len(found) == 13 and {*found.values()} == {"pass"}
+    found = played(wedgehog, tmp_path, [program(), program(stays=True)], *STORIES, RESUMED, HUNG, IDLE, STILL)
+    assert {found.pop((story, "sound")) for story in (IDLE, STILL)} == {"skipped"}
+    assert len(found) == 14 and {*found.values()} == {"pass"}
 
 
 def test_a_check_says_that_there_is_a_worker(wedgehog: Any, program: Any):
@@ -73,6 +73,12 @@ def test_each_bug_has_its_name(wedgehog: Any, program: Any, tmp_path: Path):
         (STORIES[1], "never-starts-another-stays"): "session_recovers",
         (STORIES[3], "has-no-timer"): "turn_deadline",
     }
+
+
+def test_a_worker_that_stands_still_between_two_messages_is_not_waited_for(wedgehog: Any, program: Any, tmp_path: Path):
+    """A program without a timer waits for it."""
+    found = played(wedgehog, tmp_path, [program("has-no-timer", stays=True)], STILL)
+    assert found == {(STILL, "has-no-timer-stays"): "turn_deadline"}
 
 
 def test_an_agent_that_dies_each_time_is_not_started_without_an_end(wedgehog: Any, program: Any, tmp_path: Path):

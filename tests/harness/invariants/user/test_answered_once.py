@@ -42,6 +42,17 @@ def test_after_a_failure_an_agent_cannot_know_what_has_arrived():
     assert _status("{0}\n{0}", tries=2) == "nothing"
 
 
+def test_an_answer_with_its_thoughts_and_one_without_them_are_two():
+    """The model writes its thoughts in tags."""
+    for shown, status in (("{0}\n{1}", "fail"), ("{0}", "pass"), ("{1}", "pass")):
+        tell = HistoryBuilder()
+        tell.message()
+        words = f"{WORDS}{tell.nonce}"
+        tell.reply(tell.ask(1), f"<think>\nIt is one.</think>{words}")
+        tell.end(shown.format(f"<think>\nIt is one.</think>{words}", words), appends=True)
+        assert check("answered_once", tell.seal()).status == status
+
+
 def _asked_again(shown: str, *, beside: bool = False, again: bool = False, **second: Any) -> Verdict:
     """The model gives its answer to two requests, of which the second one is as `second` says."""
     tell = HistoryBuilder()
