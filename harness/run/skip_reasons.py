@@ -200,6 +200,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         ),
         "the spec does not say where a session lies (session_file)": bool(scenario.planted) and not spec.session_file,
         "the agent takes one call at a time (callable)": "second_message" in needs and spec.kind == "callable",
+        "a stop in a chat may be meant for what waits too (chat: abort)": (
+            {"abort", "second_message"} <= needs and spec.kind == "chat"
+        ),
         "the agent polls its chat, which delivers a message again only to a webhook": (
             "redelivery" in needs and spec.chat is not None and not again
         ),

@@ -123,6 +123,11 @@ class Session:
     def _repair(self) -> None:
         last = self.messages[-1] if self.messages else None
         if last and last["role"] == "assistant" and calls_of(last["content"]):
+            if "repairs-without-signatures" in BUGS:
+                last["content"] = [
+                    {key: it for key, it in part.items() if key != "signature"} for part in last["content"]
+                ]
+                self._rewrite()
             why = REJECTED if "denies-that-it-ran" in BUGS else LOST
             self.add("user", [result(call, why, error=True) for call in calls_of(last["content"])])
         if self.messages and self.messages[-1]["role"] == "user":

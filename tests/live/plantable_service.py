@@ -18,7 +18,7 @@ def service(url: str, folder: str) -> web.Application:
     known: dict[str, asyncio.Future[str]] = {}
     """The answers by the ids of their messages."""
     dropped: set[str] = set()
-    """Messages that were waiting when a turn failed."""
+    """Messages that were waiting when a turn failed or was stopped."""
 
     async def answer(request: web.Request) -> web.Response:
         asked = await request.json()
@@ -39,6 +39,9 @@ def service(url: str, folder: str) -> web.Application:
                 known[id_].set_result(said)
                 busy.remove(text)
                 return web.json_response({"answer": said})
+        except asyncio.CancelledError:
+            dropped.update(it for it in busy if it != text and "drops-what-waits" in plantable.BUGS)
+            raise
         except (plantable.FailedError, OSError, ValueError) as wrong:
             busy.remove(text)
             dropped.update(busy if "drops-what-waits" in plantable.BUGS else ())

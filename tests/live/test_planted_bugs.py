@@ -86,6 +86,7 @@ OF_A_PIPE = {
 }
 OF_A_DISK = {"disk-full-while-a-tool-runs": ("no-repair", {"tool_call_pairing", "session_recovers"})}
 OF_A_SHELL = {"command-ends-with-its-text": ("one-shell-for-all", {"turn_deadline"})}
+OF_A_LOST_CALL = {"abort-in-a-lost-mcp-call": ("runs-the-queue-to-its-end,no-tool-timer", {"turn_deadline"})}
 OF_TOOLS = {
     "two-kinds-of-tools-at-once": ("one-kind-of-tool", {"turn_answered"}),
     "mcp-arguments-are-broken": ("broken-arguments-are-none", {"no_half_calls"}),
@@ -149,6 +150,8 @@ ASKING = {
 LED = "thoughts-before-a-tool"
 STOPPED = "abort-in-mid-tool"
 BEHIND = "abort-behind-a-thought"
+DIES_BEHIND = "killed-behind-a-thought"
+RESTORED = {(DIES_BEHIND, bugs) for bugs in ("none", "thinks", "thinks,repairs-without-signatures")}
 KEEPS = "thinks,keeps-half-a-thought"
 IN_A_THOUGHT = ("abort-in-mid-thought", "closed-in-mid-thought")
 GOES_ON = "next-message-goes-on"
@@ -192,7 +195,10 @@ def judged(simulating_python: str, tmp_path_factory: pytest.TempPathFactory) -> 
         pairs: Iterable[tuple[str, str]], world: World, python: str = sys.executable, turn_s: float | None = None
     ) -> Found:
         folder = tmp_path_factory.mktemp("planted")
-        entries = [_entry(folder, *pair, with_tools=pair[0] in {*OF_TOOLS, REFUSED, WHY}) for pair in sorted(pairs)]
+        entries = [
+            _entry(folder, *pair, with_tools=pair[0] in {*OF_TOOLS, *OF_A_LOST_CALL, REFUSED, WHY})
+            for pair in sorted(pairs)
+        ]
         jobs = AT_ONCE if world == "live" else usual_jobs()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
@@ -232,13 +238,13 @@ def with_tools(judged: Any, warm_python: str) -> Found:
 @pytest.fixture(scope="module")
 def processes(judged: Any) -> Found:
     """A kill, a full disk and a pipe need a process, so this is the live world."""
-    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL) | _pairs(OF_A_PIPE), "live")
+    return judged(_pairs(KILLED) | _pairs(OF_A_DISK) | _pairs(OF_A_KILL) | _pairs(OF_A_PIPE) | RESTORED, "live")
 
 
 @pytest.fixture(scope="module")
-def shells(judged: Any) -> Found:
+def shells(judged: Any, warm_python: str) -> Found:
     """The bug waits for ever: a short bound of a turn, which all agents of a campaign share."""
-    return judged(_pairs(OF_A_SHELL), "live", turn_s=10.0)
+    return judged(_pairs(OF_A_SHELL) | _pairs(OF_A_LOST_CALL), "live", warm_python, turn_s=10.0)
 
 
 @pytest.fixture(scope="module")
@@ -284,6 +290,20 @@ def test_a_planted_bug_is_red_where_a_command_needs_a_real_shell(shells: Found, 
     bugs, red = OF_A_SHELL[scenario]
     assert _safe(shells, scenario, "none") == ("pass", set())
     assert _safe(shells, scenario, bugs) == ("fail", red)
+
+
+def test_a_stop_that_waits_for_a_tool_which_never_answers_is_red(shells: Found):
+    """The agent has no timer for its tools, so that nothing but the stop could end the turn."""
+    ((scenario, (bugs, red)),) = OF_A_LOST_CALL.items()
+    assert _safe(shells, scenario, "none-tools") == ("pass", set())
+    assert _safe(shells, scenario, f"{bugs.replace(',', '-')}-tools") == ("fail", red)
+
+
+def test_a_thought_must_outlive_a_kill_as_it_came(processes: Found):
+    """What closes the open call must not touch the thought before it; an agent that keeps no thoughts passes."""
+    assert [_safe(processes, DIES_BEHIND, it) for it in ("none", "thinks")] == [("pass", set())] * 2
+    found = _safe(processes, DIES_BEHIND, "thinks-repairs-without-signatures")
+    assert found == ("fail", {"thoughts_kept", "session_recovers"})
 
 
 @pytest.mark.parametrize("scenario", sorted(OF_A_PIPE))
@@ -460,6 +480,13 @@ def test_a_message_that_waits_for_a_turn_that_fails_must_not_be_lost(wedgehog: A
         (waits, "hasty-tries-twice-service"): "",
         (waits, "hasty-tries-twice-drops-what-waits-service"): "error_surfaced",
     }
+
+
+def test_a_message_that_waits_for_a_turn_that_is_stopped_must_not_be_lost(wedgehog: Any, tmp_path: Path):
+    """The stop is for the turn that runs; the sound service answers the other message then."""
+    waits = "abort-while-a-message-waits"
+    found = _served(wedgehog, tmp_path, [waits], ["none", "drops-what-waits"])
+    assert found == {(waits, "none-service"): "", (waits, "drops-what-waits-service"): "error_surfaced"}
 
 
 def test_a_message_that_comes_again_with_its_id_must_not_be_done_again(wedgehog: Any, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""A message that its front end delivers again, with the same id, is not worked on again."""
+"""A message that is delivered again, or that has waited for another turn, is not worked on again."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from wedgehog.harness.record.views import Call, Turn
 
 @invariant("handled_once")
 def handled_once(history: History) -> Iterator[Verdict]:
-    """A message that is delivered again, with the same id, causes no further step, no further answer and no command.
+    """A message that comes again with its id, or that waited for another turn, is worked on once.
 
     Webhooks, queues and front ends deliver a message again if no reply came in time: an agent that takes it for a new
     one files two tickets and pays twice. Slack brings a mention as two events, with two ids and one `ts`: only one of
@@ -21,9 +21,14 @@ def handled_once(history: History) -> Iterator[Verdict]:
     answer, be accepted or be refused. Not judged where a fault struck the turn, or the agent hung up
     on a request, or asks for each step twice.
 
+    A message that came while another turn ran may stand in two queues, or twice in one. Red if it was answered, and a
+    later request carries it once more behind that answer.
+
     Fix: Store the ids of messages before you work on them, and accept one that is known without doing anything. In
-    Slack a message is known by its channel and `ts`, not by `event_id`.
+    Slack a message is known by its channel and `ts`, not by `event_id`. Take a message out of its queue in one place,
+    when its turn begins.
     """
+    yield from _of_those_that_waited(history)
     came_twice = {it.turn for it in history.of(DeliveredAgain)}
     for again in history.of(DeliveredAgain):
         turn = next((it for it in history.turns if it.number == again.turn), None)
@@ -40,6 +45,26 @@ def handled_once(history: History) -> Iterator[Verdict]:
             yield fail(says, (again, *requests([_first_of(turn, twice), twice])))
         else:
             yield passed(because=f"{turn} was delivered twice, and each step was asked for once")
+
+
+def _of_those_that_waited(history: History) -> Iterator[Verdict]:
+    """Messages that were given while a turn ran in which nothing failed."""
+    for turn in history.turns:
+        beside = history.beside(turn)
+        calls = [call for it in (turn, *beside) for call in main_calls_of(it)]
+        began_later = any(it.number < turn.number for it in beside)
+        if not began_later or not main_calls_of(turn) or not all(call.intact for call in calls):
+            continue
+        if any(_asks_twice(it) for it in history.turns if it is not turn):
+            continue
+        answer = next((it for it in main_calls_of(turn) if it.final), None)
+        behind = [it for it in main_calls_of(turn) if answer and it.arrived.id > answer.arrived.id]
+        again = next((it for it in behind if turn.number in it.arrived.turns_doubled), None)
+        if answer is not None and again is not None:
+            says = f"{turn} waited for another one, and request {again.number} carries it once more behind its answer"
+            yield fail(says, requests([answer, again]))
+        else:
+            yield passed(because=f"{turn} waited for another one, and was handled once")
 
 
 def _done_again(turn: Turn, again: DeliveredAgain) -> Call | None:

@@ -28,6 +28,10 @@ WRONG_SHAPE = {"faults": [{"do": "wrong_shape"}]}
 WRONG_PLAN = {"faults": [{"at": {"on": "background"}, "do": "wrong_shape"}]}
 ONE_USER = {"one_user": True, "turns": [{"user": "x", "session": "A"}, {"user": "y", "session": "B"}]}
 CHAT = {"chat": {"start": ["x"]}}
+STOPPED_BEHIND = {
+    "turns": [{"user": "x", "model": [{"text": "y"}]}, {"user": "z", "during": {"phase": "middle"}}],
+    "faults": [{"do": "abort"}],
+}
 WRITES = {"turns": [{"user": "Hi.", "model": [{"tool": "send_message", "args": {"text": "Hello"}}]}]}
 PAGE = {"turns": [{"user": "Read it.", "model": [{"tool": "fetch", "args": {"url": "{web_url}/a"}}]}]}
 QUESTION = {"turns": [{"user": "Paint it.", "model": [{"tool": "ask_user", "args": {"question": "Which colour?"}}]}]}
@@ -601,6 +605,8 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
             CHAT,
             "the spec names no message that stops a turn (chat: abort)",
         ),
+        (STOPPED_BEHIND, SHOWN, {"chat": {**CHAT["chat"], "abort": "/stop"}}, "a stop in a chat may be meant for"),
+        (STOPPED_BEHIND, SHOWN, {}, ""),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
         (BESIDE, replace(SHOWN, background=True, background_after=1), {}, ""),  # a title, after the first answer

@@ -6,6 +6,7 @@ taken and left alone. Its bugs:
 - `works-again`: takes each message for a new one
 - `both-events`: knows the events of Slack by their ids, and not by their messages
 - `mentions-only`: no bug; it leaves events alone that are no mentions, and knows no message
+- `queues-twice`: handles a message twice that comes while it works
 - `drops`: forgets a message that comes while it works
 - `works-first`: answers the webhook when it has answered its user, and takes each message for a new one
 """
@@ -106,6 +107,8 @@ class Hook(BaseHTTPRequestHandler):
             work_on(text, self.said)
         elif is_new:
             self.waiting.put(text)
+            if BUG == "queues-twice" and self.busy.is_set():
+                self.waiting.put(text)
         self.send_response(200)
         self.end_headers()
 

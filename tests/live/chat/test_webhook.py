@@ -27,13 +27,14 @@ def told_in(folder: Path) -> dict[tuple[str, str], tuple[str, list[str], str]]:
 
 
 def test_a_second_message_is_answered_too(wedgehog: Any, tmp_path: Path):
-    """It waits while a command of the first one runs."""
-    agents = [*spec_of(tmp_path, "sound"), *spec_of(tmp_path, "drops")]
+    """It waits while a command of the first one runs, and is answered once."""
+    agents = [word for bug in ("sound", "drops", "queues-twice") for word in spec_of(tmp_path, bug)]
     done = wedgehog("run", "second-message-while-busy", *agents, "--network", "embedded", JOBS)
     assert done.returncode == 1, done.stdout + done.stderr
     found = told_in(tmp_path)
     assert found["second-message-while-busy", "sound"][0] == "pass"
     assert "error_surfaced" in found["second-message-while-busy", "drops"][1]
+    assert found["second-message-while-busy", "queues-twice"][1] == ["handled_once"]
 
 
 def test_a_message_that_comes_again_is_worked_on_once(wedgehog: Any, tmp_path: Path):

@@ -178,11 +178,21 @@ class Background(Agent):
             return
         if self.fault == "drops what comes in a turn" and self.turn.locked():
             return
+        if self.fault == "gives up after some tries" and not await self._is_free():
+            return
         told = ENDS.get(self.fault, f"{'failed' if failed else 'completed'}: {said}")
         self.news.append(f"<notice>Your subagent {label} {told}</notice>")
         if self.how == "itself":
             async with self.turn:
                 await self._heard()
+
+    async def _is_free(self):
+        """Whether the parent's turn is over, seen within seven seconds."""
+        for wait_s in (1, 2, 4):
+            if not self.turn.locked():
+                break
+            await asyncio.sleep(wait_s)
+        return not self.turn.locked()
 
 
 AGENTS = {}
@@ -250,6 +260,11 @@ async def hands_on_for_ever(message, *, session_dir, llm_url, key):
 async def tells_nothing(message, *, session_dir, llm_url, key):
     """What a subagent said is lost."""
     return await of("nothing", message, session_dir, llm_url, key, bug="tells nothing")
+
+
+async def gives_up_after_some_tries(message, *, session_dir, llm_url, key):
+    """A subagent that ends while its parent works is heard of if the parent is free within seven seconds."""
+    return await of("gives up", message, session_dir, llm_url, key, bug="gives up after some tries")
 
 
 async def drops_what_comes_in_a_turn(message, *, session_dir, llm_url, key):

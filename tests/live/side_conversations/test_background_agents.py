@@ -18,6 +18,7 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
     "abort-beside-a-subagent",
 )
 KILLED = "killed-beside-a-subagent"
+IN_LONG_TURN = "subagent-ends-during-a-long-turn"
 HANDED_ON = "subagents-hand-on-in-the-background"
 CANCELLED, AT_ONCE = "subagent-is-stopped-by-its-parent", "subagent-is-stopped-at-once"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
@@ -77,6 +78,13 @@ def test_a_result_or_a_failure_that_nothing_brings_is_red(ends: Callable[..., En
         (WORKS_ON, "forgets_when_asked"): returns,
         (FAILS, "tells_no_failure"): returns,
     }
+
+
+def test_word_of_an_end_waits_however_long_the_turn_takes(ends: Callable[..., Ends]):
+    """An agent that tries for seven seconds brings it in a short turn only."""
+    agents = callables(*CORRECT, "gives_up_after_some_tries")
+    red = {(IN_LONG_TURN, "gives_up_after_some_tries"): ("subagent_returns",)}
+    assert ends(agents, IN_TURN, IN_LONG_TURN, "--world=sim") == red
 
 
 def test_word_of_an_end_without_words_is_red_at_level_strict(ends: Callable[..., Ends]):

@@ -1,4 +1,6 @@
-"""A message that comes again with its id is not worked on again."""
+"""A message that comes again with its id, or that has waited, is not worked on again."""
+
+import pytest
 
 from wedgehog.harness.invariants import check
 from wedgehog.harness.record.events.turn import DeliveredAgain
@@ -76,3 +78,29 @@ def test_a_mention_that_came_as_two_events_is_red_in_each_turn_where_both_are_wo
         tell.end()
     verdict = check("handled_once", tell.seal())
     assert verdict.status == "fail" and "came as two events" in verdict.says
+
+
+@pytest.mark.parametrize(
+    ("doubled", "struck", "usual", "status"),
+    [
+        ((2,), False, False, "fail"),
+        ((), False, False, "pass"),
+        ((2,), True, False, "nothing"),
+        ((2,), False, True, "nothing"),
+    ],
+)
+def test_a_message_that_waited_in_two_queues_is_red(doubled: tuple[int, ...], struck: bool, usual: bool, status: str):
+    """It is asked once more behind its answer; not after a failure, and not where the agent asks for all twice."""
+    tell = HistoryBuilder()
+    tell.message()
+    (token,) = tell.reply(tell.ask(1), tools=[True])
+    tell.message()
+    tell.goes_on(1)
+    if struck:
+        tell.refuse(tell.ask(2, results=[tell.runs(token)]), status=500)
+    for _ in range(2 if usual else 1):
+        tell.reply(tell.ask(2, results=[tell.runs(token)]), f"Done {tell.nonce}")
+    tell.end().goes_on(2)
+    tell.reply(tell.ask(1), f"Done {tell.nonce}")
+    tell.reply(tell.ask(1, doubled=doubled), f"Done {tell.nonce}")
+    assert _status(tell) == status
