@@ -81,6 +81,8 @@ class NearMissTool(ToolCallsFault):
     `spares_first` the first call of the reply stays as it is.
     """
 
+    undrawn: ClassVar[tuple[str, ...]] = ("spares_first",)
+
     by: Literal["letter", "case", "suffix", "marks"] = "letter"
     spares_first: bool = False
 
