@@ -99,12 +99,9 @@ def test_word_of_an_end_without_words_is_red_at_level_strict(ends: Callable[...,
 
 def test_a_parent_and_its_subagent_that_wait_for_each_other_are_red(ends: Callable[..., Ends]):
     """The model waits in the turn in which it began the subagent."""
-    agents = callables("is_asked", "begins_behind_the_turn", "delivers_next")
-    found = ends(agents, WAITED_FOR, "--world=sim")
-    assert found == {
-        (WAITED_FOR, "begins_behind_the_turn"): ("turn_deadline",),
-        (WAITED_FOR, "delivers_next"): found.get((WAITED_FOR, "delivers_next")),
-    }
+    found = ends(callables("is_asked", "begins_behind_the_turn"), WAITED_FOR, "--world=sim")
+    red = found.pop((WAITED_FOR, "begins_behind_the_turn"))
+    assert "turn_deadline" in red and not found
 
 
 def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[..., Ends]):
