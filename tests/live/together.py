@@ -14,7 +14,7 @@ from wedgehog.harness.scenario.scenario_file import load_scenario
 
 AT_ONCE = 5
 JOBS = f"--jobs={AT_ONCE}"
-TRIES = 3
+TRIES = 4
 
 Found = dict[tuple[str, str], Judgement]
 """What came of each scenario with each agent."""
@@ -26,11 +26,11 @@ def entry(scenario: str, spec: Path) -> Entry:
 
 
 def play(entries: Iterable[Entry], options: Options) -> Found:
-    """Play them in one campaign of this process, and again those that a busy machine left undecided."""
+    """Play them in one campaign of this process, and those that a busy machine left undecided again, one by one."""
     found: Found = {}
     left = list(entries)
     for number in range(TRIES):
-        there = replace(options, out=options.out / str(number))
+        there = replace(options, out=options.out / str(number), jobs=1 if number else options.jobs)
         played = asyncio.run(Campaign(left, there, NoProgress(), lambda line: None).play())
         found |= {(it.scenario, it.agent): it for it in played}
         left = [it for it in left if _undecided(found[it.file.scenario.name, it.agent.name])]
