@@ -38,7 +38,6 @@ UNHURRIED = (
     "tests/harness/scenario/",
     "tests/harness/search/",
     "tests/harness/sim/",
-    "tests/live/chat/test_chat_scenarios",
     "tests/live/commands/test_cluster_with_toxiproxy",
     "tests/live/side_conversations/test_compacting_agents",
     "tests/live/side_conversations/test_delegating_agents",

@@ -87,7 +87,7 @@ def test_the_agent_may_be_a_module_beside_the_test(tmp_path: Path, module: str, 
     (tmp_path / "test_it.py").write_text(TEST.replace("MODULE", module))
     (tmp_path / "conftest.py").write_text("import sys, my_agent\nsys.modules['lost.my_agent'] = my_agent\n")
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
-    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=600, check=False)
     assert said in ran.stdout, ran.stdout
     assert "Traceback" not in ran.stdout and "given_faults.py" not in ran.stdout
 
