@@ -26,7 +26,7 @@ class OwnTool(SpecPart):
         return NUMBER in str(self.args)
 
     def call(self, number: int, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call; what the schema asks for and `args` lacks is filled."""
+        """The arguments of one call; a required one that `args` lacks is filled by the schema."""
         properties = schema.get("properties") or {}
         return filled(schema, {key: _numbered(it, number, properties.get(key)) for key, it in self.args.items()})
 

@@ -55,16 +55,18 @@ def _few(scenario: Scenario) -> bool:
 
 
 def _shells(reply: ReplyConfig) -> list[ToolConfig]:
-    items = reply.root if isinstance(reply.root, list) else [reply.root]
-    return [it for it in items if isinstance(it, ToolConfig) and it.tool == SHELL]
+    return [it for it in _items(reply) if isinstance(it, ToolConfig) and it.tool == SHELL]
+
+
+def _items(reply: ReplyConfig) -> list[ItemConfig]:
+    return reply.root if isinstance(reply.root, list) else [reply.root]
 
 
 def _replaced(reply: ReplyConfig, name: str, calls: Mapping[str, dict[str, object]]) -> ReplyConfig:
     """The reply with a call of this tool for each command."""
     if not _shells(reply):
         return reply
-    items = reply.root if isinstance(reply.root, list) else [reply.root]
-    return ReplyConfig([_call(it, name, calls) for it in items])
+    return ReplyConfig([_call(it, name, calls) for it in _items(reply)])
 
 
 def _call(item: ItemConfig, name: str, calls: Mapping[str, dict[str, object]]) -> ItemConfig:
