@@ -126,7 +126,7 @@ class AgentContext:
     warm: "WarmHosts | None" = None
     """Forks a callable's process, if it can."""
     waited_s: Callable[[float], float] = no_wait
-    """How long the run has waited for a processor since a time of its clock."""
+    """How long the run and the harness, which answers it, have waited for a processor since a time of its clock."""
     work: Work = NO_WORK
     """What it waits for."""
 

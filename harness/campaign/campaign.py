@@ -13,6 +13,7 @@ from pathlib import Path
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.programs import edited_programs, programs_of
 from wedgehog.harness.agents.spec import AgentSpec
+from wedgehog.harness.campaign.busy_machine import BusyMachine
 from wedgehog.harness.campaign.campaign_files import CampaignFiles
 from wedgehog.harness.campaign.campaign_json import of_all_runs, of_scenarios, wedgehog_version
 from wedgehog.harness.campaign.common_bound import CommonBound, common_bound_of
@@ -25,7 +26,6 @@ from wedgehog.harness.campaign.stored import keep_control, keep_inputs, kept_con
 from wedgehog.harness.campaign.world import CampaignWorld
 from wedgehog.harness.network.base import Network
 from wedgehog.harness.record.clock import WallClock
-from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import CampaignStore, RunStore
 from wedgehog.harness.run.control import ControlFacts, control_scenario
@@ -35,8 +35,6 @@ from wedgehog.harness.run.playable_part import FIRST_TURN_ONLY, as_far_as
 from wedgehog.harness.run.plugins import absolute, hashed, plugin_words
 from wedgehog.harness.run.simulated.sim_player import in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_skipped
-from wedgehog.harness.run.watching.cpu_wait import busy
-from wedgehog.harness.sandbox.run_queue import processors
 
 
 class Campaign:
@@ -67,10 +65,10 @@ class Campaign:
         self._of_file: dict[Path, list[Entry]] = {}
         for cell in self._cells:
             self._of_file.setdefault(cell.file.path, []).append(cell)
-        self._told_busy = False
         self._programs: Mapping[str, str] = {}
         self._edited: set[str] = set()
         self._controls: dict[tuple[Path, str], asyncio.Task[ControlFacts]] = {}
+        self._busy = BusyMachine(options, say)
         self._places = Places(options.jobs + options.beside, options.most_jobs, self._world.waiting)
 
     async def play(self) -> list[Judgement]:
@@ -84,7 +82,7 @@ class Campaign:
             try:
                 found = [*zip(entries, await asyncio.gather(*runs), strict=True)]
                 found += [(entry, self._finished[key(entry)]) for entry in finished]
-                await self._again([(entry, judgement) for entry, judgement in found if judgement.overloaded], network)
+                await self._again(self._busy.again(found), network)
             except FirstFailureError as first:
                 self.say(f"stopped at the first failure: {first}")
             finally:
@@ -104,12 +102,9 @@ class Campaign:
             finally:
                 await _end(list(self._controls.values()))
 
-    async def _again(self, undecided: Sequence[tuple[Entry, Judgement]], network: Network) -> None:
-        """Play undecided runs of a busy machine once more, one at a time; the second result counts."""
-        if undecided:
-            runs = "1 run" if len(undecided) == 1 else f"{len(undecided)} runs"
-            self.say(f"the machine was too busy to decide {runs}: once more, one at a time")
-        for entry, judgement in undecided:
+    async def _again(self, in_doubt: Sequence[tuple[Entry, Judgement]], network: Network) -> None:
+        """Play the doubtful runs of a busy machine once more, one at a time; the second result counts."""
+        for entry, judgement in in_doubt:
             self.judgements.remove(judgement)
             shutil.rmtree(self.store.run_folder(entry.file.scenario.name, entry.agent.name, entry.repeat))
             await self._entry(entry, network)
@@ -138,7 +133,7 @@ class Campaign:
                 self.progress.ended(what, judgement)
             self.judgements.append(judgement)
             await self._note_edits(entry)
-        if self.options.fail_fast and exit_code([judgement]) == FAILED:
+        if self.options.fail_fast and exit_code([judgement]) == FAILED and not self._busy.plays_again(entry, judgement):
             raise FirstFailureError(what)
         return judgement
 
@@ -192,7 +187,7 @@ class Campaign:
                 judgement = replace(judgement, remarks=(*judgement.remarks, FIRST_TURN_ONLY))
             judgement = in_virtual_time(judgement, history, took_s) if self._world.simulates else judgement
         return replace(
-            judgement,
+            self._busy.compared(entry, judgement),
             world=self.options.world,
             repeat=entry.repeat,
             matrix_only=entry.matrix_only,
@@ -244,21 +239,8 @@ class Campaign:
             finally:
                 store.close()
                 self.progress.ended(what, None)
-            self._tell_if_busy(what, history)
+            self._busy.tell_of(what, history)
             return facts
-
-    def _tell_if_busy(self, what: str, history: History) -> None:
-        """Once: if a run without faults waits for processors, others will too."""
-        found = busy(history)
-        if not found or self._told_busy:
-            return
-        self._told_busy = True
-        jobs, most = self.options.jobs, self.options.most_jobs
-        at_once, fewer = f"--jobs {jobs}", "; try fewer --jobs" if jobs > 1 else ""
-        if most > jobs:
-            at_once, fewer = f"up to {most} runs at once", "; try --jobs 1"
-        says = f"busy machine: {what}: {found} ({processors()} processors, {at_once})"
-        self.say(f"{says}; what can be late for that reason alone is inconclusive{fewer}")
 
     def _describe(self, network: Network) -> None:
         """Write campaign.json and plan.json; a campaign that goes on has both, and adds the time."""

@@ -73,6 +73,9 @@ class Options:
     """How many more runs may be played at once: a search begins them beside runs that only wait."""
     until_certain: bool = False
     """Whether a turn is stopped once its number of calls surely breaks a bound: a search needs only the verdict."""
+    most_doubted: int = 10
+    """If more runs failed on a busy machine, none of them is played again: the agent fails for reasons of its own, and
+    it would take long."""
     most_jobs: int = 0
     """If it is greater than `jobs`: so many runs are played at once while the processors have time for them."""
 

@@ -54,6 +54,8 @@ class Judgement:
     """How the agent exceeds the tighter limit of its spec, where a common bound is judged."""
     bound: str = ""
     """The common bound of a turn and its source, such as `120 s, the stock bound`; empty: the spec's limit holds."""
+    lacked_processors: bool = False
+    """Whether the agent, its network and the harness waited for a processor during much of the run."""
     report_number: str = ""
     """What the incident's report measured, in its own words; shown beside the measured time."""
 
@@ -74,6 +76,11 @@ class Judgement:
         """Whether a busy machine left it undecided."""
         undecided = (it for it in self.verdicts if it.status == "inconclusive")
         return self.verdict == "inconclusive" and any(it.overload for it in undecided)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether it is not as it should be, perhaps only because the machine was busy."""
+        return self.lacked_processors and self.verdict in ("fail", "pass") and not self.in_order and not self.known
 
 
 _JUDGEMENT: TypeAdapter[Judgement] = TypeAdapter(Judgement)

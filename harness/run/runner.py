@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import traceback
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 from wedgehog.fake_llm.server import FakeLLM
@@ -261,7 +262,7 @@ class _Run:
             browser_clock_s=self.job.scenario.browser_clock_s,
             one_user=self.job.scenario.one_user,
             warm=self.job.warm,
-            waited_s=self.cpu.waited_s if self.cpu is not None else no_wait,
+            waited_s=partial(self.cpu.waited_s, with_harness=True) if self.cpu is not None else no_wait,
             work=AtWork(self.history, self.injector, self.beacons.look, self.recorder.sent),
         )
 

@@ -30,7 +30,8 @@ def play(entries: Iterable[Entry], options: Options) -> Found:
     found: Found = {}
     left = list(entries)
     for number in range(TRIES):
-        there = replace(options, out=options.out / str(number), jobs=1 if number else options.jobs)
+        jobs = 1 if number else options.jobs
+        there = replace(options, out=options.out / str(number), jobs=jobs, most_doubted=0)  # most are to fail
         played = asyncio.run(Campaign(left, there, NoProgress(), lambda line: None).play())
         found |= {(it.scenario, it.agent): it for it in played}
         left = [it for it in left if _undecided(found[it.file.scenario.name, it.agent.name])]

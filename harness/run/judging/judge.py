@@ -26,6 +26,7 @@ from wedgehog.harness.run.judging.never_met import why_never_met
 from wedgehog.harness.run.judging.remarks import remarks
 from wedgehog.harness.run.judging.too_late_to_meet import too_late_to_meet
 from wedgehog.harness.run.judging.unplayed import unplayed
+from wedgehog.harness.run.watching.cpu_wait import lacked_processors
 from wedgehog.harness.scenario.expect import Expect, FailConfig, expected_words, meets
 from wedgehog.harness.scenario.fault_config import FaultConfig
 from wedgehog.harness.scenario.model import Scenario
@@ -80,6 +81,7 @@ def judge(
         level=agent.level,
         strict=_violated(strict),
         remarks=() if briefly else _remarks(history, agent, verdicts, [] if counted else strict),
+        lacked_processors=lacked_processors(history),
         report_number=scenario.report,
     )
 

@@ -34,13 +34,25 @@ KEPT_TOGETHER_S = 0.2
 
 
 def busy(history: History) -> str:
-    """A sentence if the run lacked processors, else empty."""
+    """A sentence if the agent and its network lacked processors, else empty."""
+    took_s, waited_s = _in_turns(history, lambda wait: wait.total_s)
+    return f"of {took_s:.1f} s it waited {waited_s:.1f} s for a processor" if _is_much(took_s, waited_s) else ""
+
+
+def lacked_processors(history: History) -> bool:
+    """Whether they did, or the harness, for which the agent waits."""
+    return _is_much(*_in_turns(history, lambda wait: wait.of_all_s))
+
+
+def _in_turns(history: History, waited_of: Callable[[CpuWait], float]) -> tuple[float, float]:
+    """How long the turns took, and how long of that a processor was waited for, in s."""
     spans = [(turn.stimulus.at_s, turn.end.at_s) for turn in history.turns if turn.stimulus and turn.end]
-    took_s = sum(end - begin for begin, end in spans)
-    waited_s = sum(min(end - begin, history.cpu_wait(begin, end).total_s) for begin, end in spans)
-    if waited_s < max(BUSY_S, BUSY_SHARE * took_s):
-        return ""
-    return f"of {took_s:.1f} s it waited {waited_s:.1f} s for a processor"
+    waited_s = sum(min(end - begin, waited_of(history.cpu_wait(begin, end))) for begin, end in spans)
+    return sum(end - begin for begin, end in spans), waited_s
+
+
+def _is_much(took_s: float, waited_s: float) -> bool:
+    return waited_s >= max(BUSY_S, BUSY_SHARE * took_s)
 
 
 BEAT_S = 0.05

@@ -204,7 +204,7 @@ async def test_processors_that_do_not_suffice_are_told_once(
 ):
     """By what the control runs waited for them."""
     monkeypatch.setattr(
-        "wedgehog.harness.campaign.campaign.busy", lambda history: "of 2.0 s it waited 1.0 s for a processor"
+        "wedgehog.harness.campaign.busy_machine.busy", lambda history: "of 2.0 s it waited 1.0 s for a processor"
     )
     entries, said = [entry(agent={"name": name}) for name in ("one", "two")], list[str]()
     campaign = Campaign(entries, Options(tmp_path / "runs", "embedded", jobs=3), Quiet(), said.append)
@@ -242,6 +242,70 @@ async def test_a_run_that_a_busy_machine_left_undecided_is_played_once_more(
     assert sorted(begun[:2]) == ["other x mine", "well x mine"] and begun[2:] == ["well x mine"]
     assert sorted((it.scenario, it.verdict) for it in campaign.judgements) == [("other", "pass"), ("well", second)]
     assert len(list(run_folders(campaign.store.folder))) == 2
+
+
+@pytest.mark.parametrize(
+    ("lacked", "second", "remark"),
+    [
+        (True, "pass", "it first violated turn_answered, on a busy machine; played again alone, it did not"),
+        (True, "fail", ""),
+        (False, "", ""),
+    ],
+)
+async def test_a_run_that_failed_on_a_busy_machine_is_played_once_more(
+    lacked: bool, second: str, remark: str, entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Alone; the second result counts, and names the first one if that was another."""
+    results = {"well": ["fail", second], "other": ["pass"]}
+
+    def judged(history: Any, scenario: Any, *more: Any) -> Judgement:
+        status: Any = results[scenario.name].pop(0)
+        violated = ("turn_answered",) if status == "fail" else ()
+        return Judgement(
+            scenario.name, "mine", "embedded", status, violated=violated, lacked_processors=lacked and bool(second)
+        )
+
+    monkeypatch.setattr("wedgehog.harness.campaign.campaign.judge", judged)
+    campaign, progress = await played(tmp_path / "runs", entry(), entry(name="other"))
+    begun = [what for word, what in progress.lines if word == "begins" and not what.startswith("control")]
+    assert begun[2:] == (["well x mine"] if second else [])
+    (well,) = (it for it in campaign.judgements if it.scenario == "well")
+    assert (well.verdict, well.remarks) == (second or "fail", (remark,) if remark else ())
+    assert next(it for it in campaign.judgements if it.scenario == "other").verdict == "pass"
+
+
+async def test_many_runs_that_failed_on_a_busy_machine_are_not_played_again(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The agent fails for reasons of its own. The line says what would help."""
+
+    def judged(history: Any, scenario: Any, *more: Any) -> Judgement:
+        return Judgement(scenario.name, "mine", "embedded", "fail", violated=("w",), lacked_processors=True)
+
+    monkeypatch.setattr("wedgehog.harness.campaign.campaign.judge", judged)
+    said = list[str]()
+    options = Options(tmp_path / "runs", "embedded", jobs=2, most_doubted=1)
+    progress = Quiet()
+    await Campaign([entry(), entry(name="other")], options, progress, said.append).play()
+    begun = [what for word, what in progress.lines if word == "begins" and not what.startswith("control")]
+    assert len(begun) == 2
+    assert "2 runs failed on a busy machine: too many to play again; try fewer --jobs" in said
+
+
+async def test_the_first_failure_is_one_that_a_busy_machine_does_not_explain(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With `--fail-fast` too, a doubtful failure is played again at the end."""
+    results: list[Any] = ["fail", "pass", "pass"]
+
+    def judged(history: Any, scenario: Any, *more: Any) -> Judgement:
+        status = results.pop(0)
+        return Judgement(scenario.name, "mine", "embedded", status, lacked_processors=status == "fail")
+
+    monkeypatch.setattr("wedgehog.harness.campaign.campaign.judge", judged)
+    options = Options(tmp_path / "runs", "embedded", jobs=1, fail_fast=True)
+    campaign = Campaign([entry(), entry(name="other")], options, Quiet(), lambda line: None)
+    assert [it.verdict for it in await campaign.play()] == ["pass", "pass"] and not results
 
 
 async def test_a_slow_scenario_begins_first(entry: Any, tmp_path: Path):
