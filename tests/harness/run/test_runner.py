@@ -12,6 +12,7 @@ import yaml
 
 from wedgehog.fake_llm.reply import Reply, Text, ToolCall
 from wedgehog.fake_llm.script.main_call import MainShape
+from wedgehog.harness.agents.context import AgentContext
 from wedgehog.harness.agents.spec import AgentSpec, load_spec
 from wedgehog.harness.campaign.selection import stock_folder
 from wedgehog.harness.invariants import check
@@ -24,12 +25,14 @@ from wedgehog.harness.record.events.turn import TurnEnded
 from wedgehog.harness.record.history import read
 from wedgehog.harness.record.store import RunStore
 from wedgehog.harness.record.turn_outcome import outcome_of
+from wedgehog.harness.run import runner
 from wedgehog.harness.run.control import ControlFacts, control_scenario
 from wedgehog.harness.run.job import TURN_S, Job
 from wedgehog.harness.run.judging.judge import judge
 from wedgehog.harness.run.messages import RunTokens, faster
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.skip_reasons import why_skipped
+from wedgehog.harness.run.watching.cpu_wait import CpuWatch
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.scenario.scenario_file import load_scenario
 
@@ -96,7 +99,12 @@ def playing(tmp_path: Path) -> Any:
     marks = itertools.count()
 
     async def play(
-        story: Scenario | None, network: Any = None, code: str = AGENT, shown: ControlFacts = CONTROL, **more: Any
+        story: Scenario | None,
+        network: Any = None,
+        code: str = AGENT,
+        shown: ControlFacts = CONTROL,
+        cpu: Any = None,
+        **more: Any,
     ) -> Any:
         (tmp_path / "agent.py").write_text(code)
         (tmp_path / "agent.yaml").write_text(yaml.safe_dump({**words, "recover_s": 0, **more}))
@@ -105,10 +113,10 @@ def playing(tmp_path: Path) -> Any:
         control, mark = shown if story else None, f"{tmp_path.name}-{os.getpid()}/{next(marks)}"
         job = Job(story or control_scenario(), agent, control, 0, mark, "embedded", tmp_path, words=mark)
         if network is not None:
-            history, facts = await run(job, network, store, WallClock())
+            history, facts = await run(job, network, store, WallClock(), cpu)
         else:
             async with EmbeddedNetwork() as relay:
-                history, facts = await run(job, relay, store, WallClock())
+                history, facts = await run(job, relay, store, WallClock(), cpu)
         store.close()
         return history, facts
 
@@ -221,6 +229,37 @@ async def test_a_run_is_frame_agent_turns_recovery_and_end(playing: Any, tmp_pat
     assert started.entry.endswith("agent.py") and started.entry_hash and started.pid
     assert started.began_s < history.turns[0].calls[0].at_s < started.at_s
     assert read(tmp_path / "run" / "history.jsonl").events == history.events
+
+
+class BusyHarness:
+    """A run queue in which only the harness waits, longer at each look."""
+
+    counts, pressure = True, None
+
+    def __init__(self) -> None:
+        self.waited_s = 0.0
+
+    def look(self) -> dict[str, list[float]]:
+        return {}
+
+    def own_wait_s(self) -> float:
+        self.waited_s += 0.03
+        return self.waited_s
+
+    def pressure_s(self) -> None:
+        return None
+
+
+async def test_what_waits_for_the_agents_silence_counts_the_waits_of_the_harness(
+    playing: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The harness plays the model and the chat: the agent is silent while it waits for their answers."""
+    given = list[dict[str, Any]]()
+    monkeypatch.setattr(runner, "AgentContext", lambda **words: given.append(words) or AgentContext(**words))
+    queue: Any = BusyHarness()
+    async with CpuWatch(tmp_path.name, queue) as watch:
+        await playing(scenario(), cpu=watch)
+    assert given[0]["waited_s"](0.0) > 0
 
 
 async def test_a_tool_round_leaves_its_beacon_and_its_result_is_known(playing: Any):
