@@ -23,6 +23,7 @@ from wedgehog.harness.run.job import Job
 from wedgehog.harness.run.runner import run
 from wedgehog.harness.run.simulated.sim_player import SimPlayer, open_sim_player, why_not_in_virtual_time
 from wedgehog.harness.run.skip_reasons import why_not_here
+from wedgehog.harness.run.watching.connection_watch import ConnectionWatch
 from wedgehog.harness.run.watching.cpu_wait import CpuWatch
 from wedgehog.harness.sandbox.cleanup import RUN_VARIABLE, carrying, end_all
 from wedgehog.harness.sandbox.watchdog_process import WatchdogProcess
@@ -40,7 +41,7 @@ class CampaignWorld:
         """`mark`: what all its processes carry."""
         self.mark, self.simulates = mark, options.world == "sim"
         self._options, self._store, self._say = options, store, say
-        self._cpu = CpuWatch(mark)
+        self._cpu, self._connections = CpuWatch(mark), ConnectionWatch()
         self._folder = ""
         """The folder of the agents' folders; the watchdog process removes it if the harness is killed."""
         self.sim: SimPlayer | None = None
@@ -80,7 +81,12 @@ class CampaignWorld:
             env = {RUN_VARIABLE: f"{self.mark}/toxiproxy"}
             choosing = choose_network(options.network, self._say, env=env, log=folder / "toxiproxy.log")
             users = browser_of_users(self.mark)
-            async with choosing as network, WarmHosts(self.mark) as self._warm, users as self._browser:
+            async with (
+                self._connections,
+                choosing as network,
+                WarmHosts(self.mark) as self._warm,
+                users as self._browser,
+            ):
                 yield network
 
     def waiting(self) -> float:
@@ -119,5 +125,5 @@ class CampaignWorld:
     async def play(self, job: Job, network: Network, store: RunStore) -> tuple[History, ControlFacts | None]:
         """Play one run: its history, and for a control run its facts."""
         if self.sim is None:
-            return await run(job, network, store, WallClock(), self._cpu)
+            return await run(job, network, store, WallClock(), self._cpu, self._connections)
         return await self.sim.play(job, store.folder, self._store.folder / BODIES)

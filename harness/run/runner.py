@@ -51,7 +51,7 @@ from wedgehog.harness.run.turn import (
 from wedgehog.harness.run.turns import Turns, control_facts
 from wedgehog.harness.run.watching.agent_processes import AgentProcesses
 from wedgehog.harness.run.watching.at_work import AtWork
-from wedgehog.harness.run.watching.connection_watch import ConnectionWatch
+from wedgehog.harness.run.watching.connection_watch import ConnectionWatch, RunConnections
 from wedgehog.harness.run.watching.cpu_wait import CpuMeter, CpuWatch, LagMonitor
 from wedgehog.harness.run.watching.diagnostics import Diagnostics, SimDiagnostics
 from wedgehog.harness.sandbox.disk import NoDiskError
@@ -71,11 +71,17 @@ KILL_GRACE_LEAST_S = 1.0
 
 
 async def run(
-    job: Job, network: Network, store: RunStore, clock: Clock, cpu: CpuWatch | None = None
+    job: Job,
+    network: Network,
+    store: RunStore,
+    clock: Clock,
+    cpu: CpuWatch | None = None,
+    connections: ConnectionWatch | None = None,
 ) -> tuple[History, ControlFacts | None]:
     """Play one scenario against one agent: the history, and for a control run its facts.
 
-    With `cpu` the history says how long the run waited for processors.
+    With `cpu` the history says how long the run waited for processors, and with `connections` whether the agent had
+    any to other machines.
     An error on our side is an event `trouble` in the history, never an exception; cancellation passes.
     """
     store.hides |= passwords(job.agent)
@@ -83,7 +89,7 @@ async def run(
     facts: ControlFacts | None = None
     try:
         with cpu.meter(job.mark, clock) if cpu is not None else contextlib.nullcontext() as meter:
-            facts = await _play(job, network, store, clock, history, meter)
+            facts = await _play(job, network, store, clock, history, meter, connections)
     except (AgentError, NetworkError, NoDiskError, NoNetworkError) as wrong:
         history.add(Trouble(what=str(wrong)))
     except NetworkBrokeError:
@@ -99,11 +105,17 @@ async def run(
 
 
 async def _play(
-    job: Job, network: Network, store: RunStore, clock: Clock, history: History, cpu: CpuMeter | None
+    job: Job,
+    network: Network,
+    store: RunStore,
+    clock: Clock,
+    history: History,
+    cpu: CpuMeter | None,
+    connections: ConnectionWatch | None,
 ) -> ControlFacts | None:
     history.add(job.started(clock))
     async with _own_folder(job.scratch) as folder:
-        return await _Run(job, network, store, clock, history, cpu, folder).play()
+        return await _Run(job, network, store, clock, history, cpu, connections, folder).play()
 
 
 class _Run:
@@ -117,6 +129,7 @@ class _Run:
         clock: Clock,
         history: History,
         cpu: CpuMeter | None,
+        connections: ConnectionWatch | None,
         folder: Path,
     ) -> None:
         """Nothing is open yet. Parts that need each other get a callback of one line."""
@@ -124,7 +137,7 @@ class _Run:
         links = Links(network, scenario.plan(scale))
         self.job, self.network, self.links, self.store = job, network, links, store
         self.simulated = network.name == "sim"
-        self.clock, self.history, self.cpu, self.folder = clock, history, cpu, folder
+        self.clock, self.history, self.cpu, self.connections, self.folder = clock, history, cpu, connections, folder
         tokens = RunTokens(f"{job.seed} {scenario.name} {job.agent.name} {job.words}")
         self.messages = RunMessages(scenario, tokens, scale, job.recovery_calls)
         self.sandbox = AgentSandbox(job, links, history, folder)
@@ -196,11 +209,10 @@ class _Run:
 
     async def play(self) -> ControlFacts | None:
         """Open everything, play the turns, heal; the facts of a control run."""
-        lag, watch = LagMonitor(self.clock), ConnectionWatch(self.processes.pids)
-        watched = not self.simulated and not self.job.agent.hosts  # a private network shows what is refused
+        lag = LagMonitor(self.clock)
         async with (
             contextlib.nullcontext() if self.simulated else lag,  # in virtual time nothing is late
-            watch if watched else contextlib.nullcontext(),
+            self._connections() as connections,
             self.pipes,
             self.services,
             self._provider() as llm,
@@ -215,12 +227,18 @@ class _Run:
             finally:
                 await self.injector.close()
                 self.recorder.flush()
-                if watch.seen is not None:
-                    self.history.add(watch.seen)
+                if connections is not None and connections.seen is not None:
+                    self.history.add(connections.seen)
                 if self.cpu is not None:
                     self.history.add(self.cpu.seen(0))
                 self.history.add(LagSeen(worst_s=lag.worst_s))
         return control_facts(self.history, self.replies, self.job.agent.wire) if self.job.control is None else None
+
+    def _connections(self) -> contextlib.AbstractAsyncContextManager[RunConnections | None]:
+        """Those of the agent to other machines; a private network of its own shows what is refused."""
+        if self.connections is None or self.job.agent.hosts:
+            return contextlib.nullcontext()
+        return self.connections.of(self.processes.pids)
 
     def _provider(self) -> FakeLLM:
         planned = self.injector.plan.faults

@@ -7,9 +7,9 @@ from typing import Any
 
 from playwright.async_api import Browser, Page, async_playwright
 
-from wedgehog.harness.agents.pages.browser import find_browser
+from wedgehog.harness.agents.pages.browser import ARGUMENTS, find_browser
 
-FLAGS = ("--disable-dev-shm-usage", "--disable-gpu", "--host-resolver-rules=MAP * ~NOTFOUND")
+FLAGS = (*ARGUMENTS, "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND")
 PATIENCE_MS = 240_000
 
 

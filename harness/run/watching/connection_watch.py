@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -21,32 +21,20 @@ PROC = Path("/proc")
 
 
 class ConnectionWatch(Meanwhile):
-    """Looks again and again while it is open.
+    """Looks for all runs of a campaign at once, again and again while it is open and a run lasts.
 
-    A look asks the kernel for all sockets, which takes 0.3 to 3 ms. It looks for the agent's processes only if a new
-    socket leads to another machine: that takes more than 10 ms.
+    A look asks the kernel for all sockets, which takes 0.3 to 3 ms.
     """
 
     def __init__(
         self,
-        pids: Callable[[], Iterable[int]],
         elsewhere: Callable[[], Mapping[int, str]] | None = None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`pids` finds the agent's processes; `elsewhere` the sockets that lead away, by inode (default: all)."""
+        """`elsewhere` finds the sockets that lead away, by inode (default: all of this machine)."""
         self._diag: TcpDiag | None = None
-        self._elsewhere = elsewhere
-        self._pids, self._pause = pids, pause
-        self._others: dict[str, None] = {}
-        self._asked: Counter[int] = Counter()
-        """By inode of an open socket, the number of looks in which no process of the agent held it."""
-        self._looks = 0
-
-    @property
-    def seen(self) -> ConnectionsWatched | None:
-        """What was seen, as an event; None if nothing could be looked at."""
-        others = tuple(self._others)
-        return ConnectionsWatched(looks=self._looks, every_s=LOOK_EVERY_S, others=others) if self._looks else None
+        self._elsewhere, self._pause = elsewhere, pause
+        self._runs: list[RunConnections] = []
 
     async def __aenter__(self) -> Self:
         if self._elsewhere is None and (diag := TcpDiag.open()) is not None:
@@ -58,13 +46,52 @@ class ConnectionWatch(Meanwhile):
         if self._diag is not None:
             self._diag.close()
 
-    async def _work(self) -> None:
-        while self._elsewhere is not None:
-            with contextlib.suppress(OSError):
-                self._look(self._elsewhere())
-            await self._pause(LOOK_EVERY_S)
+    @contextlib.asynccontextmanager
+    async def of(self, pids: Callable[[], Iterable[int]]) -> "AsyncIterator[RunConnections]":
+        """The connections of one run; `pids` finds its agent's processes."""
+        run = RunConnections(pids)
+        self._runs.append(run)
+        self._look()
+        try:
+            yield run
+        finally:
+            self._runs.remove(run)
 
-    def _look(self, elsewhere: Mapping[int, str]) -> None:
+    async def _work(self) -> None:
+        while True:
+            await self._pause(LOOK_EVERY_S)
+            self._look()
+
+    def _look(self) -> None:
+        if self._runs and self._elsewhere is not None:
+            with contextlib.suppress(OSError):
+                elsewhere = self._elsewhere()
+                for run in self._runs:
+                    run.look(elsewhere)
+
+
+class RunConnections:
+    """What the looks have found for one run.
+
+    It looks for the agent's processes only if a new socket leads to another machine: that takes more than 10 ms.
+    """
+
+    def __init__(self, pids: Callable[[], Iterable[int]]) -> None:
+        """`pids` finds the agent's processes."""
+        self._pids = pids
+        self._others: dict[str, None] = {}
+        self._asked: Counter[int] = Counter()
+        """By inode of an open socket, the number of looks in which no process of the agent held it."""
+        self._looks = 0
+
+    @property
+    def seen(self) -> ConnectionsWatched | None:
+        """What was seen, as an event; None if nothing could be looked at."""
+        others = tuple(self._others)
+        return ConnectionsWatched(looks=self._looks, every_s=LOOK_EVERY_S, others=others) if self._looks else None
+
+    def look(self, elsewhere: Mapping[int, str]) -> None:
+        """Find those of these sockets that the agent holds."""
         self._looks += 1
         self._asked = Counter({inode: self._asked[inode] for inode in elsewhere})
         unknown = {inode: address for inode, address in elsewhere.items() if self._asked[inode] < ASKED}

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from wedgehog.harness.campaign.selection import stock_folder
+from wedgehog.harness.record.events.run import ConnectionsWatched
 from wedgehog.harness.record.history import read
 from wedgehog.reports.rows import COLUMNS
 
@@ -83,6 +84,16 @@ def test_a_run_can_be_judged_again_and_played_again(wedgehog: Any, told: Any, ag
         "violated": "turn_answered",
         "faults_fired": "1",
     }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the sockets of other processes")
+def test_connections_are_looked_for_in_each_run(wedgehog: Any, told: Any, agent: Any, tmp_path: Path):
+    """The runs of a campaign share the looks, also where one begins and ends while another goes on."""
+    ran = wedgehog("run", told("well"), told("good"), "--agent", agent(), "--network=embedded", "--jobs=2")
+    assert ran.returncode == 0, ran.stderr
+    histories = list((tmp_path / "runs" / "latest").resolve().glob("*/mine/history.jsonl"))
+    watched = [read(path).first(ConnectionsWatched) for path in histories]
+    assert len(watched) >= 2 and all(it is not None and not it.others for it in watched), watched
 
 
 def test_a_fault_that_never_fires_is_no_pass(wedgehog: Any, told: Any, agent: Any, toxiproxy: str, tmp_path: Path):

@@ -3,13 +3,14 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
+import psutil
 import pytest
 import pytest_asyncio
 import yaml
@@ -238,6 +239,45 @@ async def test_a_spec_that_does_not_lead_to_a_conversation_is_no_verdict(
         with pytest.raises(AgentError, match=why):
             await _said(other, "mk2 there")
             await _said(session, "mk3 where", first=False)
+
+
+async def test_a_browser_shows_no_pages_of_its_own(browser: "Callable[[], Browser]"):
+    """Chromium loads two into each window for its address bar, which nobody sees: half of all its processor time."""
+    window = await browser().window()
+    try:
+        await window.new_page()
+        assert window.browser is not None
+        asking = await window.browser.new_browser_cdp_session()
+        pages = (await asking.send("Target.getTargets", {"filter": [{}]}))["targetInfos"]
+        assert {page["url"] for page in pages} == {"about:blank"}
+    finally:
+        await window.close()
+
+
+async def test_what_playwright_switches_off_stays_off(browser: "Callable[[], Browser]"):
+    """Chromium takes the last list of features, which is ours: it must name those of Playwright's own list too."""
+    window = await browser().window()
+    try:
+        words = {word for process in psutil.Process().children(recursive=True) for word in _words(process)}
+        ours, *theirs = sorted((_features(word) for word in words if OFF in word), key=len, reverse=True)
+        assert theirs and all(it <= ours for it in theirs), set().union(*theirs) - ours
+    finally:
+        await window.close()
+
+
+OFF = "--disable-features="
+
+
+def _words(process: psutil.Process) -> list[str]:
+    """Its command line, if it is the browser's first process."""
+    with suppress(psutil.Error):
+        words = process.cmdline()
+        return words if "--remote-debugging-pipe" in words else []
+    return []
+
+
+def _features(word: str) -> set[str]:
+    return set(word.removeprefix(OFF).split(","))
 
 
 PLAIN = """<p class=agent>one</p><p class=agent hidden>template</p>

@@ -21,6 +21,12 @@ def _needs_a_browser() -> None:
         pytest.skip("no browser is installed")
 
 
+@pytest.fixture
+def environment(environment: dict[str, str], warm_python: str) -> dict[str, str]:
+    """All of these agents import the same client: their processes are forked from one that has imported it."""
+    return environment | {"WEDGEHOG_TEST_PYTHON": warm_python}
+
+
 STORIES: dict[str, dict[str, set[str]]] = {
     "page-is-loaded-again": {
         "sound": set(),

@@ -3,11 +3,11 @@
 import asyncio
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import pytest
 
-from wedgehog.harness.run.watching.connection_watch import ConnectionWatch
+from wedgehog.harness.run.watching.connection_watch import ConnectionWatch, RunConnections
 
 
 class Looks:
@@ -26,17 +26,55 @@ class Looks:
             await asyncio.Event().wait()
 
 
+async def _watched(looks: Looks, pids: Callable[[], Iterable[int]]) -> RunConnections:
+    """One run that lasts for these looks; `pids` finds its agent's processes."""
+    async with ConnectionWatch(looks.elsewhere, looks.pause) as watch, watch.of(pids) as run:
+        await looks.over.wait()
+    return run
+
+
+async def test_one_look_serves_all_runs():
+    """Each look walks all sockets of the machine. A run is told only what its own agent holds."""
+    with socket.socket() as mine:
+        both = {os.fstat(mine.fileno()).st_ino: "192.0.2.1:443"}
+        looks = Looks(both, {}, {})
+        async with (
+            ConnectionWatch(looks.elsewhere, looks.pause) as watch,
+            watch.of(lambda: [os.getpid()]) as one,
+            watch.of(list) as other,
+        ):
+            await looks.over.wait()
+    assert looks.looked == 3, "one for each run that begins, and one later"
+    assert one.seen is not None and other.seen is not None
+    assert (one.seen.looks, one.seen.others) == (3, ("192.0.2.1:443",))
+    assert (other.seen.looks, other.seen.others) == (2, ())
+
+
+async def test_without_a_run_there_is_no_look():
+    """As while a report is made."""
+    looks, pauses, over = Looks(*[{}] * 9), iter(range(3)), asyncio.Event()
+
+    async def pause(seconds: float) -> None:
+        if next(pauses, None) is None:
+            over.set()
+            await asyncio.Event().wait()
+
+    async with ConnectionWatch(looks.elsewhere, pause) as watch:
+        async with watch.of(list):
+            assert looks.looked == 1
+        await over.wait()
+    assert looks.looked == 1
+
+
 async def test_only_sockets_that_the_agent_holds_are_its_own():
     """And each address is told once, though it was seen in several looks."""
     with socket.socket() as mine:
         inode = os.fstat(mine.fileno()).st_ino
         both = {inode: "192.0.2.1:443", inode + 1: "192.0.2.2:443"}
         looks = Looks({}, both, both)
-        watch = ConnectionWatch(lambda: [os.getpid()], looks.elsewhere, looks.pause)
-        async with watch:
-            await looks.over.wait()
-    assert watch.seen is not None
-    assert (watch.seen.looks, watch.seen.others) == (3, ("192.0.2.1:443",))
+        run = await _watched(looks, lambda: [os.getpid()])
+    assert run.seen is not None
+    assert (run.seen.looks, run.seen.others) == (3, ("192.0.2.1:443",))
 
 
 async def test_processes_are_looked_for_only_where_a_socket_leads_away():
@@ -48,10 +86,8 @@ async def test_processes_are_looked_for_only_where_a_socket_leads_away():
         return [2**22 + 1]
 
     looks = Looks({}, {}, {7: "192.0.2.1:443"})
-    watch = ConnectionWatch(pids, looks.elsewhere, looks.pause)
-    async with watch:
-        await looks.over.wait()
-    assert asked == [1] and watch.seen is not None and watch.seen.others == ()
+    run = await _watched(looks, pids)
+    assert asked == [1] and run.seen is not None and run.seen.others == ()
 
 
 async def test_a_socket_of_another_program_is_asked_for_only_twice():
@@ -64,9 +100,7 @@ async def test_a_socket_of_another_program_is_asked_for_only_twice():
 
     theirs = {7: "192.0.2.1:443"}
     looks = Looks(theirs, theirs, theirs, theirs, {}, theirs)
-    watch = ConnectionWatch(pids, looks.elsewhere, looks.pause)
-    async with watch:
-        await looks.over.wait()
+    await _watched(looks, pids)
     assert asked == [1, 2, 6]
 
 
@@ -75,10 +109,8 @@ async def test_a_connection_of_a_process_that_the_first_look_missed_is_still_see
     with socket.socket() as mine:
         both = {os.fstat(mine.fileno()).st_ino: "192.0.2.1:443"}
         looks = Looks(both, both)
-        watch = ConnectionWatch(lambda: [os.getpid()] * (looks.looked - 1), looks.elsewhere, looks.pause)
-        async with watch:
-            await looks.over.wait()
-    assert watch.seen is not None and watch.seen.others == ("192.0.2.1:443",)
+        run = await _watched(looks, lambda: [os.getpid()] * (looks.looked - 1))
+    assert run.seen is not None and run.seen.others == ("192.0.2.1:443",)
 
 
 async def test_without_a_look_nothing_is_claimed():
@@ -90,10 +122,8 @@ async def test_without_a_look_nothing_is_claimed():
             raise OSError
 
     looks = Refuses({})
-    watch = ConnectionWatch(list, looks.elsewhere, looks.pause)
-    async with watch:
-        await looks.over.wait()
-    assert watch.seen is None
+    run = await _watched(looks, list)
+    assert run.seen is None
 
 
 async def test_a_watch_holds_a_socket_only_while_it_is_open(monkeypatch: pytest.MonkeyPatch):
@@ -101,7 +131,7 @@ async def test_a_watch_holds_a_socket_only_while_it_is_open(monkeypatch: pytest.
     opened: list[Kernel] = []
     monkeypatch.setattr(Kernel, "open", lambda: opened.append(Kernel()) or opened[-1], raising=False)
     monkeypatch.setattr("wedgehog.harness.run.watching.connection_watch.TcpDiag", Kernel)
-    watch = ConnectionWatch(list)
+    watch = ConnectionWatch()
     assert opened == []
     async with watch:
         assert [it.closed for it in opened] == [False]
