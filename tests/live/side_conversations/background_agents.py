@@ -59,6 +59,12 @@ class Writing(Choosing):
     tools = (*Choosing.tools, ("send_message", "Sends a message to a subagent.", LETTER))
 
 
+class Corresponding(Writing):
+    """Its model can write to a subagent, and wait for it."""
+
+    tools = (*Writing.tools, Asking.tools[-1])
+
+
 class Background(Agent):
     """One process of an agent: its sessions, and the subagents that work."""
 
@@ -96,6 +102,8 @@ class Background(Agent):
 
     async def _ran(self, name, args, depth):
         if name == "get_agent_result" and "agent_id" in args:
+            while self.fault == "keeps letters for ever" and self.letters.get(args["agent_id"]):
+                await asyncio.sleep(1)
             if work := self.working.get(args["agent_id"]):
                 await asyncio.wait([work])
             return self.results.get(args["agent_id"], "Error: there is no such agent"), False
@@ -135,7 +143,7 @@ class Background(Agent):
         talk = self.talks.get(label)
         if talk is None or (label not in self.working and self.fault == "refuses"):
             return f"Error: no subagent {label} works", True
-        if label in self.working and self.fault != "copies":
+        if (label in self.working and self.fault != "copies") or self.fault == "keeps letters for ever":
             self.letters.setdefault(label, []).append(words)
             return "It will be read with the next step.", False
         if self.fault == "begins again":
@@ -205,7 +213,9 @@ AGENTS = {}
 
 async def of(name, message, session_dir, llm_url, key, **how):
     """The agent of this process and session."""
-    wire = {"asked": Asking, "next": Stopping, "written": Writing}.get(how.get("how", "next"), Choosing)
+    wire = {"asked": Asking, "next": Stopping, "written": Writing, "both": Corresponding}.get(
+        how.get("how", "next"), Choosing
+    )
     agent = AGENTS.get((name, session_dir))
     if agent is None:
         agent = AGENTS[name, session_dir] = Background(wire, llm_url, key, **how)
@@ -315,6 +325,21 @@ async def is_written_to(message, *, session_dir, llm_url, key):
 async def refuses_what_has_ended(message, *, session_dir, llm_url, key):
     """Correct: a subagent that has ended can not be written to."""
     return await of("refuses", message, session_dir, llm_url, key, how="written", bug="refuses")
+
+
+async def is_written_to_and_asked(message, *, session_dir, llm_url, key):
+    """Correct: as above, and its model may wait for a subagent."""
+    return await of("both", message, session_dir, llm_url, key, how="both")
+
+
+async def refuses_and_is_asked(message, *, session_dir, llm_url, key):
+    """Correct: a subagent that has ended can not be written to, and its last words are there at once."""
+    return await of("refuses both", message, session_dir, llm_url, key, how="both", bug="refuses")
+
+
+async def keeps_letters_for_ever(message, *, session_dir, llm_url, key):
+    """A message to a subagent that has ended waits for its next step, and the model waits for that."""
+    return await of("letters", message, session_dir, llm_url, key, how="both", bug="keeps letters for ever")
 
 
 async def copies_what_works(message, *, session_dir, llm_url, key):

@@ -20,6 +20,7 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
 KILLED = "killed-beside-a-subagent"
 IN_LONG_TURN = "subagent-ends-during-a-long-turn"
 WAITED_FOR = "subagent-is-waited-for"
+WRITES_TO_DEAD = "subagent-gets-a-message-after-its-failure"
 HANDED_ON = "subagents-hand-on-in-the-background"
 CANCELLED, AT_ONCE = "subagent-is-stopped-by-its-parent", "subagent-is-stopped-at-once"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
@@ -147,6 +148,15 @@ def test_a_message_to_a_subagent_does_not_begin_its_work_again(ends: Callable[..
     again = {(writes_late, "begins_what_has_ended_again"): ("subagent_goes_on",)}
     assert ends(agents, *names, "--world=sim") == skipped | copied
     assert ends(agents, *names, "--world=sim", "--level=strict") == skipped | copied | again
+
+
+def test_a_message_to_a_subagent_that_has_failed_is_not_waited_for(ends: Callable[..., Ends]):
+    """It is refused, or the subagent fails once more."""
+    sound = callables("is_written_to", "is_written_to_and_asked", "refuses_what_has_ended", "refuses_and_is_asked")
+    found = ends(sound | callables("keeps_letters_for_ever", "delivers_next"), WRITES_TO_DEAD, "--world=sim")
+    assert "turn_deadline" in found.pop((WRITES_TO_DEAD, "keeps_letters_for_ever"))
+    assert found == {(WRITES_TO_DEAD, "delivers_next"): ("nothing",)}
+    assert ends(sound, WRITES_TO_DEAD, "--world=sim", "--level=strict") == {}
 
 
 def test_an_agent_without_a_choice_skips_them(ends: Callable[..., Ends]):
