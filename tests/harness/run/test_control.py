@@ -704,6 +704,7 @@ ONE_FORM = "{} has only one form of streams"
     ("do", "played_on", "why"),
     [
         ({"other_form": "lines"}, {"anthropic", "openai-chat", "openai-responses"}, ONE_FORM),
+        ("open_end", {"anthropic", "openai-chat", "openai-responses"}, ONE_FORM),
         ({"other_form": "turns"}, {"openai-chat"}, NO_CHUNKS),
         ({"misnumbered": "index"}, {"openai-chat"}, NO_CHUNKS),
         ({"misnumbered": "ids"}, {"openai-responses"}, NO_IDS),
