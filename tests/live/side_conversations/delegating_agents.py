@@ -176,6 +176,8 @@ class Agent:
         try:
             words, _ = asks.add_reply(await self._post(asks, None if self.bug == "compacts for ever" else 20, tries=2))
         except (ModelError, ValueError, KeyError, IndexError):
+            if self.bug == "needs a summary":
+                raise
             words = "Earlier messages had to be left out."
         if self.bug == "loses the message":
             self.asked = ""
@@ -445,6 +447,11 @@ async def waits(message, *, session_dir, llm_url, key):
 async def compacts_for_ever(message, *, session_dir, llm_url, key):
     """Its call for a summary has no timer."""
     return await Agent(Anthropic, llm_url, key, bug="compacts for ever").answer(message, session_dir)
+
+
+async def needs_a_summary(message, *, session_dir, llm_url, key):
+    """If no summary comes in time, its turn ends."""
+    return await Agent(Anthropic, llm_url, key, bug="needs a summary").answer(message, session_dir)
 
 
 async def loses_the_message(message, *, session_dir, llm_url, key):
