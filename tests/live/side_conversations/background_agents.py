@@ -21,6 +21,7 @@ LETTER = {
 }
 BEGUN = "Launched {}. You will be told when it is done."
 LATE = "begins late"
+NO_TIMER = "no timer for a subagent's model"
 ENDS = {
     "tells only the end": "has ended. What it said is in notes/subagent.md",
     "keeps its words": "has ended",
@@ -69,7 +70,7 @@ class Background(Agent):
     """One process of an agent: its sessions, and the subagents that work."""
 
     def __init__(self, wire, url, key, *, how="next", bug="", hands_on=0):
-        super().__init__(wire, url, key)
+        super().__init__(wire, url, key, bug="waits" if NO_TIMER in bug else "")
         self.hands_on = hands_on
         self.how, self.fault = how, bug
         self.talk = wire([])
@@ -105,7 +106,9 @@ class Background(Agent):
             while self.fault == "keeps letters for ever" and self.letters.get(args["agent_id"]):
                 await asyncio.sleep(1)
             if work := self.working.get(args["agent_id"]):
-                await asyncio.wait([work])
+                done, _ = await asyncio.wait([work], timeout=30 if "a limit for the wait" in self.fault else None)
+                if not done:
+                    return "It still works.", False
             return self.results.get(args["agent_id"], "Error: there is no such agent"), False
         if name == "stop_agent" and "agent_id" in args:
             return self._stopped(args["agent_id"])
@@ -260,6 +263,16 @@ async def tells_that_it_is_idle(message, *, session_dir, llm_url, key):
 async def is_asked(message, *, session_dir, llm_url, key):
     """Correct: the model asks for the result."""
     return await of("asked", message, session_dir, llm_url, key, how="asked")
+
+
+async def waits_half_a_minute(message, *, session_dir, llm_url, key):
+    """Correct: a subagent may wait for its model as long as it likes, and its parent does not."""
+    return await of("half", message, session_dir, llm_url, key, how="asked", bug=f"{NO_TIMER}, a limit for the wait")
+
+
+async def waits_for_what_stalls(message, *, session_dir, llm_url, key):
+    """A subagent waits for its model for ever, and its parent for the subagent."""
+    return await of("stalls", message, session_dir, llm_url, key, how="asked", bug=NO_TIMER)
 
 
 async def begins_behind_the_turn(message, *, session_dir, llm_url, key):

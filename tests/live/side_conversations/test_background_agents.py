@@ -21,6 +21,7 @@ KILLED = "killed-beside-a-subagent"
 IN_LONG_TURN = "subagent-ends-during-a-long-turn"
 WAITED_FOR = "subagent-is-waited-for"
 WRITES_TO_DEAD = "subagent-gets-a-message-after-its-failure"
+STALLS = "subagent-in-the-background-stalls"
 HANDED_ON = "subagents-hand-on-in-the-background"
 CANCELLED, AT_ONCE = "subagent-is-stopped-by-its-parent", "subagent-is-stopped-at-once"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
@@ -103,6 +104,15 @@ def test_a_parent_and_its_subagent_that_wait_for_each_other_are_red(ends: Callab
     found = ends(callables("is_asked", "begins_behind_the_turn"), WAITED_FOR, "--world=sim")
     red = found.pop((WAITED_FOR, "begins_behind_the_turn"))
     assert "turn_deadline" in red and not found
+
+
+def test_a_subagent_whose_model_is_silent_is_not_waited_for(ends: Callable[..., Ends]):
+    """The subagent ends by a timer, or the wait does."""
+    sound = callables(*CORRECT, "waits_half_a_minute")
+    found = ends(sound | callables("waits_for_what_stalls"), STALLS, "--world=sim")
+    assert "turn_deadline" in found.pop((STALLS, "waits_for_what_stalls"))
+    assert found == {}
+    assert ends(sound, STALLS, "--world=sim", "--level=strict") == {}
 
 
 def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[..., Ends]):
