@@ -154,6 +154,14 @@ def test_an_empty_text_before_the_words_of_a_subagent_is_not_its_result(played: 
     assert ends == {**dict.fromkeys(correct, ("pass",)), "takes_the_first_part": ("subagent_kept",)}
 
 
+def test_a_subagent_that_changes_nothing_is_heard_of(played: Any):
+    """It says why; an error in the place of its words is red."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "wants_changes"], "subagent-has-nothing-to-change")
+    ends = {agent: violated for (_, agent), violated in stands(found).items()}
+    assert ends == {**dict.fromkeys(correct, ("pass",)), "wants_changes": ("subagent_kept",)}
+
+
 def test_subagents_of_subagents_come_to_an_end(played: Any):
     """A limit of depth, or subagents without subagents."""
     correct = ["readers", "planner", "specialists"]
