@@ -144,7 +144,8 @@ class OtherStreamForm(StreamEdit):
 class OpenEndedStream(StreamEdit):
     """The stream ends with the text of its last event: no empty line, and on `openai-chat` no `[DONE]` follows.
 
-    Some gateways send that. By the standard of server-sent events a reader drops such an event; some readers take it.
+    Some gateways send that. By the standard of server-sent events a reader drops such an event, as the Python SDKs of
+    OpenAI and Anthropic do; others take it.
     """
 
     counts_events = False
