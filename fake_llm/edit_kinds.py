@@ -5,7 +5,7 @@ EarlyEnd(event=3)
 """
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import ClassVar, Final, Literal, TypeAlias
 
 MIDDLE: Final = -1
 """As the event of an edit: behind half of the reply's events."""
@@ -82,6 +82,13 @@ class OtherForm:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenEnd:
+    """The stream's last event has no empty line behind it."""
+
+    form: ClassVar[Literal["open"]] = "open"
+
+
+@dataclass(frozen=True, slots=True)
 class Misnumbered:
     """The stream numbers its parts wrongly, as some gateways do."""
 
@@ -98,5 +105,6 @@ Edit: TypeAlias = (
     | Malformed
     | NoUsage
     | OtherForm
+    | OpenEnd
     | Misnumbered
 )

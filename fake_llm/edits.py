@@ -19,6 +19,7 @@ from wedgehog.fake_llm.edit_kinds import (
     Malformed,
     Misnumbered,
     NoUsage,
+    OpenEnd,
     OtherForm,
     PingsOnly,
     Reordered,
@@ -37,6 +38,7 @@ _NAMES: Final = {
     Malformed: "malformed_json",
     NoUsage: "no_usage",
     OtherForm: "other_form",
+    OpenEnd: "open_end",
     Misnumbered: "misnumbered",
 }
 _USAGE: Final = ("usage", "usageMetadata", "prompt_eval_count", "eval_count")
@@ -89,12 +91,12 @@ def joined(frames: tuple[Frame, ...], framing: Framing, *, ends: bool = True) ->
 
 def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: Exchange) -> Edited | None:
     """Return the stream after one edit, or None if the edit does not apply."""
-    if not isinstance(change, NoUsage | OtherForm | Misnumbered) and change.event == MIDDLE:
+    if not isinstance(change, NoUsage | OtherForm | OpenEnd | Misnumbered) and change.event == MIDDLE:
         change = replace(change, event=max(0, len(frames) - 1) // 2)
     match change:
         case EarlyEnd() | PingsOnly() | ErrorEvent() | ClosedSocket():
             return _broken_off(change, frames, dialect, exchange) if change.event < len(frames) else None
-        case NoUsage() | OtherForm() | Misnumbered():
+        case NoUsage() | OtherForm() | OpenEnd() | Misnumbered():
             return _throughout(change, frames, exchange)
     # Without an event it is the first one that delivers tokens.
     at = (change.event or next((n for n, frame in enumerate(frames, start=1) if frame.tokens), 1)) - 1
@@ -112,12 +114,12 @@ def _apply(change: Edit, frames: tuple[Frame, ...], dialect: Dialect, exchange: 
 
 
 def _throughout(
-    change: NoUsage | OtherForm | Misnumbered, frames: tuple[Frame, ...], exchange: Exchange
+    change: NoUsage | OtherForm | OpenEnd | Misnumbered, frames: tuple[Frame, ...], exchange: Exchange
 ) -> Edited | None:
     changed: tuple[Frame, ...] | None
     match change:
-        case OtherForm() | Misnumbered():
-            form = change.form if isinstance(change, OtherForm) else change.numbers
+        case OtherForm() | OpenEnd() | Misnumbered():
+            form = change.numbers if isinstance(change, Misnumbered) else change.form
             changed = in_other_form(form, frames, exchange.conversation.wire)
         case NoUsage():
             changed = tuple([replace(frame, data=_on_json(change, frame.data) or frame.data) for frame in frames])

@@ -5,7 +5,8 @@ space behind a colon, CR LF, an `id` field. `fields`: a first chunk without choi
 (https://github.com/pydantic/pydantic-ai/issues/164), fields that are null or empty in each chunk, and events of a type
 that is new, which Anthropic (https://docs.anthropic.com/en/docs/build-with-claude/streaming) and OpenAI say may come.
 `turns`: the pieces of several tool calls come in turns (https://github.com/continuedev/continue/issues/13223), which
-the index of each piece allows.
+the index of each piece allows. `open`: the last event has no empty line behind it, so that a reader which keeps to the
+standard drops it (https://github.com/openai/openai-node/issues/2725, https://github.com/earendil-works/pi/issues/9047).
 
 Wrong numbers are those of gateways. `index`: every tool call has the index 0 (https://github.com/ollama/ollama/issues/15457,
 https://github.com/0xPlaygrounds/rig/pull/1443). `ids`: each event has another id of its item
@@ -23,7 +24,7 @@ from typing import Any, Final, Literal
 from wedgehog.fake_llm.frame import Frame, encode, event
 from wedgehog.fake_llm.ids import made_up
 
-Form = Literal["lines", "fields", "turns", "index", "ids", "again"]
+Form = Literal["lines", "fields", "turns", "open", "index", "ids", "again"]
 Frames = tuple[Frame, ...]
 _NOTE: Final = {"note": "a kind of event that is new"}
 _ID_OF_A_CALL: Final = re.compile(rb"w[a-z]{4}\d+x\d+x(\d+)a\d+")
@@ -107,6 +108,13 @@ def _index(frame: Frame) -> tuple[int, int] | None:
     return found[0] if found else None
 
 
+def _open_end(frames: Frames) -> Iterator[Frame]:
+    """Yield the frames up to the last one with a document, which ends with its text."""
+    last = max(number for number, frame in enumerate(frames) if _document(frame))
+    yield from frames[:last]
+    yield _with(frames[last], frames[last].data.rstrip(b"\n"))
+
+
 def _one_index(frames: Frames) -> Iterator[Frame]:
     for frame in frames:
         document = _document(frame)
@@ -153,6 +161,7 @@ FORMS: Final[Mapping[Form, Mapping[str, _Change]]] = {
     "lines": dict.fromkeys(("anthropic", _CHAT, _RESPONSES), _other_lines),
     "fields": {"anthropic": _new_messages_event, _CHAT: _chat_chunks, _RESPONSES: _new_response_event},
     "turns": {_CHAT: _in_turns},
+    "open": dict.fromkeys(("anthropic", _CHAT, _RESPONSES), _open_end),
     "index": {_CHAT: _one_index},
     "ids": {_RESPONSES: _other_ids},
     "again": dict.fromkeys(("anthropic", _CHAT), _numbered_again),

@@ -29,6 +29,7 @@ Need = Literal[
     "stream",
     "wake_up",
     "second_message",
+    "message_at_once",
     "redelivery",
     "two_events",
     "sessions",

@@ -52,6 +52,8 @@ class UserMessage:
     """The model that its user chooses before it; None: the one that was chosen last."""
     loads_again: bool = False
     """Whether its user loads the page again before it."""
+    next_at_once: bool = False
+    """Whether the message after it follows at once on its stop."""
     again_s: float | None = None
     """Real seconds after which its front end delivers it again."""
     as_other_event: bool = False
@@ -104,6 +106,7 @@ class RunMessages:
             self.scenario.opens(number),
             turn.chosen_model,
             turn.loads_again,
+            any(it.at_once for it in self.scenario.turns[number : number + 1]),
             None if turn.again_s is None else turn.again_s / self.time_scale,
             turn.again_as == "other_event",
         )

@@ -206,6 +206,9 @@ def _of_front_end(scenario: Scenario, spec: AgentSpec, control: ControlFacts) ->
         "a stop in a chat may be meant for what waits too (chat: abort)": (
             {"abort", "second_message"} <= needs and spec.kind == "chat"
         ),
+        "a message has a process of its own, and waits for the end of the one before (command)": (
+            "message_at_once" in needs and spec.kind == "command"
+        ),
         "the agent polls its chat, which delivers a message again only to a webhook": (
             "redelivery" in needs and spec.chat is not None and not again
         ),

@@ -104,7 +104,7 @@ class TurnPlayer:
                 if self.run.cpu is not None:
                     self.run.history.add(self.run.cpu.seen(message.number))
                 self.run.history.add(_ended(message.number, outcome))
-            if outcome.ended in ("aborted", "gave up"):
+            if outcome.ended in ("aborted", "gave up") and not message.next_at_once:
                 await self._watch_after_stop(message.number)
             self.run.positions.end(message.number)
             if self.hang_up_s:

@@ -95,6 +95,7 @@ class Scenario(ScenarioKeys):
             "wake_up": any(turn.wake_up is not None for turn in self.turns),
             "permission": any(turn.permission != "allow" for turn in self.turns),
             "second_message": any(turn.during is not None and self._same(turn) for turn in self.turns),
+            "message_at_once": any(turn.at_once for turn in self.turns),
             "redelivery": any(turn.again_s is not None and turn.again_as == "same_event" for turn in self.turns),
             "two_events": any(turn.again_s is not None and turn.again_as == "other_event" for turn in self.turns),
             "sessions": len(self.sessions) > 1,

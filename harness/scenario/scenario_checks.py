@@ -17,7 +17,7 @@ _Found = tuple[DocumentPath, str]
 
 def contradictions(scenario: ScenarioKeys) -> Iterator[_Found]:
     """Where parts of the scenario do not fit together, and why; of a `Readable` scenario, as far as it can be read."""
-    yield from found_in(scenario, (_during, _mixed_sessions, _one_user, _conversations, _faults))
+    yield from found_in(scenario, (_during, _at_once, _mixed_sessions, _one_user, _conversations, _faults))
 
 
 def _during(scenario: ScenarioKeys) -> Iterator[_Found]:
@@ -30,6 +30,16 @@ def _during(scenario: ScenarioKeys) -> Iterator[_Found]:
             continue
         for said, key in _unscripted(scenario, turn.during):
             yield ("turns", place, "during", key), said
+
+
+def _at_once(scenario: ScenarioKeys) -> Iterator[_Found]:
+    """Messages that follow on a stop."""
+    stopped = {it.at.turn for it in scenario.faults if {"abort", "front_end"} & set(it.fault.needs)}
+    for place, turn in enumerate(scenario.turns):
+        if turn.at_once and turn.pause_s:
+            yield ("turns", place, "pause_s"), "a message that follows at once has no pause"
+        if turn.at_once and place not in stopped:
+            yield ("turns", place, "at_once"), "no fault stops the turn before: write `do: abort`"
 
 
 def _conversations(scenario: ScenarioKeys) -> Iterator[_Found]:

@@ -45,6 +45,8 @@ class TurnConfig(ConfigModel):
     """Said while an earlier turn is under way, when that trigger of it is met."""
     pause_s: NonNegativeFloat = 0
     """The user waits so long before the message, after the turn before it has ended."""
+    at_once: bool = False
+    """The user stops the turn before, and sends the message as soon as the agent takes it."""
     again_s: Annotated[float, Field(gt=0)] | None = None
     """So long after the message its front end delivers it again, with the same id."""
     again_as: Literal["same_event", "other_event"] = "same_event"
@@ -67,6 +69,8 @@ class TurnConfig(ConfigModel):
             return self
         if self.pause_s:
             raise BadValueError("a message during a turn comes at the moment of `during`", "pause_s")
+        if self.at_once:
+            raise BadValueError("a message during a turn does not follow on its stop", "at_once")
         if self.again_s is not None:
             raise BadValueError("a message during a turn is delivered once", "again_s")
         if self.files:

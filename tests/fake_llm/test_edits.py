@@ -16,6 +16,7 @@ from wedgehog.fake_llm.edit_kinds import (
     ErrorEvent,
     Malformed,
     NoUsage,
+    OpenEnd,
     OtherForm,
     PingsOnly,
     Reordered,
@@ -286,6 +287,18 @@ async def test_other_lines_say_the_same_to_a_reader_that_follows_the_standard(
     told = [line[5:] for line in received.body.split(b"\r\n") if line.startswith(b"data:")]
     assert told == [line[6:] for line in whole.body.split(b"\n") if line.startswith(b"data: ")]
     assert recorder.all(WriteStarted)[-1].edited == ("other_form",)
+
+
+async def test_a_stream_may_end_with_the_text_of_its_last_event(
+    open_llm: Any, ask: Any, recorder: Any, provider: Any, whole: Any
+) -> None:
+    """No empty line is behind it, and no `[DONE]`."""
+    received = await ask(await open_llm(Reply(WORDS, edits=(OpenEnd(),))), provider, stream=True)
+    if provider.wire in ("gemini", "ollama"):
+        assert received.body == whole.body and recorder.all(WriteStarted)[-1].edited == ()
+        return
+    assert received.body == whole.body.removesuffix(b"data: [DONE]\n\n").rstrip(b"\n")
+    assert received.body.endswith(b"}") and recorder.all(WriteStarted)[-1].edited == ("open_end",)
 
 
 async def test_other_fields_and_events_say_the_same(open_llm: Any, ask: Any, provider: Any, whole: Any) -> None:

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 import plantable
 from aiohttp import web
 
+STOPS_S = 1.0
+"""How long a stop takes."""
+
 
 def service(url: str, folder: str) -> web.Application:
     alone = asyncio.Lock()
@@ -20,9 +23,16 @@ def service(url: str, folder: str) -> web.Application:
     dropped: set[str] = set()
     """Messages that were waiting when a turn failed or was stopped."""
 
+    stopping: list[str] = []
+    """The messages whose turns are being stopped."""
+
     async def answer(request: web.Request) -> web.Response:
         asked = await request.json()
         text, id_ = asked["text"], asked.get("id", "")
+        if stopping and "refuses-while-it-stops" in plantable.BUGS:
+            return web.json_response({"error": "Error: the session is busy"}, status=409)
+        if stopping and "drops-while-it-stops" in plantable.BUGS:
+            return web.json_response({"answer": ""})
         if id_ in known and "joins" in plantable.BUGS:
             return web.json_response({"answer": await known[id_]})
         if id_ in known and "forgets-ids" not in plantable.BUGS:
@@ -40,6 +50,9 @@ def service(url: str, folder: str) -> web.Application:
                 busy.remove(text)
                 return web.json_response({"answer": said})
         except asyncio.CancelledError:
+            stopping.append(text)
+            await asyncio.sleep(STOPS_S)
+            stopping.remove(text)
             dropped.update(it for it in busy if it != text and "drops-what-waits" in plantable.BUGS)
             raise
         except (plantable.FailedError, OSError, ValueError) as wrong:

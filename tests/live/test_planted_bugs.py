@@ -494,6 +494,14 @@ def test_a_message_that_waits_for_a_turn_that_is_stopped_must_not_be_lost(wedgeh
     assert found == {(waits, "none-service"): "", (waits, "drops-what-waits-service"): "error_surfaced"}
 
 
+def test_a_message_that_follows_at_once_on_a_stop_must_not_be_lost(wedgehog: Any, tmp_path: Path):
+    """A stop takes a second; the service answers the message, or says that it is busy."""
+    follows, sound, bug = "abort-then-a-message-at-once", ("none", "refuses-while-it-stops"), "drops-while-it-stops"
+    found = _served(wedgehog, tmp_path, [follows], [*sound, bug])
+    assert found.pop((follows, f"{bug}-service")) == "error_surfaced"
+    assert found == dict.fromkeys([(follows, f"{it}-service") for it in sound], "")
+
+
 def test_a_message_that_comes_again_with_its_id_must_not_be_done_again(wedgehog: Any, tmp_path: Path):
     """While its command runs, and after its answer. A service may also give both the same answer."""
     again = ("message-comes-twice", "message-comes-twice-while-busy")

@@ -140,6 +140,20 @@ class OtherStreamForm(StreamEdit):
         return "stream", "chat_chunks" if self.form == "turns" else "stream_form"
 
 
+@fault("open_end", family="reply")
+class OpenEndedStream(StreamEdit):
+    """The stream ends with the text of its last event: no empty line, and on `openai-chat` no `[DONE]` follows.
+
+    Some gateways send that. By the standard of server-sent events a reader drops such an event, as the Python SDKs of
+    OpenAI and Anthropic do; others take it.
+    """
+
+    counts_events = False
+    unofficial: ClassVar[bool] = True
+    needs = ("stream", "stream_form")
+    edit = staticmethod(lambda event: edits.OpenEnd())
+
+
 @fault("misnumbered", family="reply")
 class MisnumberedStream(StreamEdit):
     """The stream gives its parts wrong numbers, as some gateways do.

@@ -32,6 +32,7 @@ STOPPED_BEHIND = {
     "turns": [{"user": "x", "model": [{"text": "y"}]}, {"user": "z", "during": {"phase": "middle"}}],
     "faults": [{"do": "abort"}],
 }
+AT_ONCE = {"turns": [{"user": "x"}, {"user": "y", "at_once": True}], "faults": [{"do": "abort"}]}
 WRITES = {"turns": [{"user": "Hi.", "model": [{"tool": "send_message", "args": {"text": "Hello"}}]}]}
 PAGE = {"turns": [{"user": "Read it.", "model": [{"tool": "fetch", "args": {"url": "{web_url}/a"}}]}]}
 QUESTION = {"turns": [{"user": "Paint it.", "model": [{"tool": "ask_user", "args": {"question": "Which colour?"}}]}]}
@@ -607,6 +608,8 @@ BESIDE = {"faults": [{"at": {"on": "background"}, "do": "cut"}], "turns": [{"use
         ),
         (STOPPED_BEHIND, SHOWN, {"chat": {**CHAT["chat"], "abort": "/stop"}}, "a stop in a chat may be meant for"),
         (STOPPED_BEHIND, SHOWN, {}, ""),
+        (AT_ONCE, SHOWN, {}, "a message has a process of its own"),
+        (AT_ONCE, SHOWN, {"chat": {**CHAT["chat"], "abort": "/stop"}}, ""),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, SHOWN, {}, "the agent makes no background calls"),
         ({"faults": [{"at": {"on": "background"}, "do": "cut"}]}, ControlFacts(True, background=True), {}, ""),
         (BESIDE, replace(SHOWN, background=True, background_after=1), {}, ""),  # a title, after the first answer
@@ -701,6 +704,7 @@ ONE_FORM = "{} has only one form of streams"
     ("do", "played_on", "why"),
     [
         ({"other_form": "lines"}, {"anthropic", "openai-chat", "openai-responses"}, ONE_FORM),
+        ("open_end", {"anthropic", "openai-chat", "openai-responses"}, ONE_FORM),
         ({"other_form": "turns"}, {"openai-chat"}, NO_CHUNKS),
         ({"misnumbered": "index"}, {"openai-chat"}, NO_CHUNKS),
         ({"misnumbered": "ids"}, {"openai-responses"}, NO_IDS),

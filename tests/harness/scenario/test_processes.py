@@ -111,6 +111,9 @@ def test_a_fault_and_its_place_go_together(words: dict[str, Any], said: str):
         ([TURN, {**TURN, "during": {"turn": 4}}], [], "`during` names an earlier turn"),
         ([{**TURN, "during": {"phase": "connect"}}], [], "given at headers, body, middle, terminal or linger"),
         ([{**TURN, "during": {"turn": 1}}], [{"at": {"turn": 2}, "do": "abort"}], "cannot tell two turns apart"),
+        ([TURN, {**TURN, "at_once": True}], [], "no fault stops the turn before: write `do: abort`"),
+        ([TURN, {**TURN, "at_once": True, "pause_s": 1}], [{"do": "abort"}], "follows at once has no pause"),
+        ([TURN, {**TURN, "at_once": True, "during": {"turn": 1}}], [], "does not follow on its stop"),
         ([TURN], [STRIKES_IDLE], "give this turn `pause_s: 4`"),
     ],
 )

@@ -14,6 +14,7 @@ AGENTS = {
 IDS = "stream-changes-the-ids-of-its-items"
 LINES, FIELDS = "stream-lines-in-another-form", "stream-with-other-fields"
 TURNS, INDEX, ERROR = "stream-gives-calls-in-turns", "stream-gives-calls-one-index", "error-in-a-chunk-of-a-gateway"
+OPEN = "last-event-without-an-empty-line"
 EMPTY = "reply-without-choices"
 READERS = {
     (FIELDS, "takes_the_last_name"): "turn_answered",
@@ -78,4 +79,16 @@ def test_a_reader_that_knows_an_item_only_by_its_id_is_red_at_level_strict(playe
         (IDS, "sane"): ("", ""),
         (IDS, "settles_twice"): ("", "said_once"),
         (IDS, "shows_twice"): ("", "output_once"),
+    }
+
+
+def test_a_last_event_without_an_empty_line_may_be_dropped_with_an_error(played: Any):
+    """A reader of lines takes it; one that keeps to the standard may end in an error, and not in silence."""
+    names = ("sane", "keeps_to_the_standard", "shows_what_is_whole")
+    found = played([OPEN], names, "openai-responses") | {(OPEN, "chat"): played([OPEN], ["sane"])[OPEN, "sane"]}
+    assert found.pop((OPEN, "shows_what_is_whole"))[0] == "error_surfaced"
+    assert found == {
+        (OPEN, "sane"): ("", ""),
+        (OPEN, "keeps_to_the_standard"): ("", "turn_answered"),
+        (OPEN, "chat"): ("", ""),
     }

@@ -21,6 +21,7 @@ LETTER = {
 }
 BEGUN = "Launched {}. You will be told when it is done."
 LATE = "begins late"
+NO_TIMER = "no timer for a subagent's model"
 ENDS = {
     "tells only the end": "has ended. What it said is in notes/subagent.md",
     "keeps its words": "has ended",
@@ -59,11 +60,17 @@ class Writing(Choosing):
     tools = (*Choosing.tools, ("send_message", "Sends a message to a subagent.", LETTER))
 
 
+class Corresponding(Writing):
+    """Its model can write to a subagent, and wait for it."""
+
+    tools = (*Writing.tools, Asking.tools[-1])
+
+
 class Background(Agent):
     """One process of an agent: its sessions, and the subagents that work."""
 
     def __init__(self, wire, url, key, *, how="next", bug="", hands_on=0):
-        super().__init__(wire, url, key)
+        super().__init__(wire, url, key, bug="waits" if NO_TIMER in bug else "")
         self.hands_on = hands_on
         self.how, self.fault = how, bug
         self.talk = wire([])
@@ -96,8 +103,12 @@ class Background(Agent):
 
     async def _ran(self, name, args, depth):
         if name == "get_agent_result" and "agent_id" in args:
+            while self.fault == "keeps letters for ever" and self.letters.get(args["agent_id"]):
+                await asyncio.sleep(1)
             if work := self.working.get(args["agent_id"]):
-                await asyncio.wait([work])
+                done, _ = await asyncio.wait([work], timeout=30 if "a limit for the wait" in self.fault else None)
+                if not done:
+                    return "It still works.", False
             return self.results.get(args["agent_id"], "Error: there is no such agent"), False
         if name == "stop_agent" and "agent_id" in args:
             return self._stopped(args["agent_id"])
@@ -135,7 +146,7 @@ class Background(Agent):
         talk = self.talks.get(label)
         if talk is None or (label not in self.working and self.fault == "refuses"):
             return f"Error: no subagent {label} works", True
-        if label in self.working and self.fault != "copies":
+        if (label in self.working and self.fault != "copies") or self.fault == "keeps letters for ever":
             self.letters.setdefault(label, []).append(words)
             return "It will be read with the next step.", False
         if self.fault == "begins again":
@@ -205,7 +216,9 @@ AGENTS = {}
 
 async def of(name, message, session_dir, llm_url, key, **how):
     """The agent of this process and session."""
-    wire = {"asked": Asking, "next": Stopping, "written": Writing}.get(how.get("how", "next"), Choosing)
+    wire = {"asked": Asking, "next": Stopping, "written": Writing, "both": Corresponding}.get(
+        how.get("how", "next"), Choosing
+    )
     agent = AGENTS.get((name, session_dir))
     if agent is None:
         agent = AGENTS[name, session_dir] = Background(wire, llm_url, key, **how)
@@ -250,6 +263,16 @@ async def tells_that_it_is_idle(message, *, session_dir, llm_url, key):
 async def is_asked(message, *, session_dir, llm_url, key):
     """Correct: the model asks for the result."""
     return await of("asked", message, session_dir, llm_url, key, how="asked")
+
+
+async def waits_half_a_minute(message, *, session_dir, llm_url, key):
+    """Correct: a subagent may wait for its model as long as it likes, and its parent does not."""
+    return await of("half", message, session_dir, llm_url, key, how="asked", bug=f"{NO_TIMER}, a limit for the wait")
+
+
+async def waits_for_what_stalls(message, *, session_dir, llm_url, key):
+    """A subagent waits for its model for ever, and its parent for the subagent."""
+    return await of("stalls", message, session_dir, llm_url, key, how="asked", bug=NO_TIMER)
 
 
 async def begins_behind_the_turn(message, *, session_dir, llm_url, key):
@@ -315,6 +338,21 @@ async def is_written_to(message, *, session_dir, llm_url, key):
 async def refuses_what_has_ended(message, *, session_dir, llm_url, key):
     """Correct: a subagent that has ended can not be written to."""
     return await of("refuses", message, session_dir, llm_url, key, how="written", bug="refuses")
+
+
+async def is_written_to_and_asked(message, *, session_dir, llm_url, key):
+    """Correct: as above, and its model may wait for a subagent."""
+    return await of("both", message, session_dir, llm_url, key, how="both")
+
+
+async def refuses_and_is_asked(message, *, session_dir, llm_url, key):
+    """Correct: a subagent that has ended can not be written to, and its last words are there at once."""
+    return await of("refuses both", message, session_dir, llm_url, key, how="both", bug="refuses")
+
+
+async def keeps_letters_for_ever(message, *, session_dir, llm_url, key):
+    """A message to a subagent that has ended waits for its next step, and the model waits for that."""
+    return await of("letters", message, session_dir, llm_url, key, how="both", bug="keeps letters for ever")
 
 
 async def copies_what_works(message, *, session_dir, llm_url, key):

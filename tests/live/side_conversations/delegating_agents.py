@@ -176,6 +176,8 @@ class Agent:
         try:
             words, _ = asks.add_reply(await self._post(asks, None if self.bug == "compacts for ever" else 20, tries=2))
         except (ModelError, ValueError, KeyError, IndexError):
+            if self.bug == "needs a summary":
+                raise
             words = "Earlier messages had to be left out."
         if self.bug == "loses the message":
             self.asked = ""
@@ -258,6 +260,12 @@ class Agent:
             return "Error: the command timed out", True
         return out.decode(errors="replace"), process.returncode != 0
 
+    def _result(self, prompt, words, talk):
+        """What a subagent said; with the bug an error, if it was to write and called no tool."""
+        if self.bug == "wants changes" and "write" in prompt and len(talk.said) == 2:
+            return "Error: the subagent has ended without a change", True
+        return words, False
+
     async def _delegated(self, prompt, depth):
         while True:
             talk = Specialist([]) if self.in_turn else self.wire([])
@@ -265,7 +273,7 @@ class Agent:
                 talk = FirstPart([])
             talk.add_user(f"The user asked: {self.asked}\nYour part: {prompt}" if self.in_turn else prompt)
             try:
-                return await self.run(talk, depth), False
+                return self._result(prompt, await self.run(talk, depth), talk)
             except ModelError as failed:
                 if self.bug == "praises the first words":
                     said = [it["content"] for it in talk.said if it["role"] == "assistant"]
@@ -445,6 +453,16 @@ async def waits(message, *, session_dir, llm_url, key):
 async def compacts_for_ever(message, *, session_dir, llm_url, key):
     """Its call for a summary has no timer."""
     return await Agent(Anthropic, llm_url, key, bug="compacts for ever").answer(message, session_dir)
+
+
+async def needs_a_summary(message, *, session_dir, llm_url, key):
+    """If no summary comes in time, its turn ends."""
+    return await Agent(Anthropic, llm_url, key, bug="needs a summary").answer(message, session_dir)
+
+
+async def wants_changes(message, *, session_dir, llm_url, key):
+    """A subagent that was to write something, and called no tool, has failed."""
+    return await Agent(Anthropic, llm_url, key, bug="wants changes").answer(message, session_dir)
 
 
 async def loses_the_message(message, *, session_dir, llm_url, key):

@@ -20,6 +20,8 @@ ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED = (
 KILLED = "killed-beside-a-subagent"
 IN_LONG_TURN = "subagent-ends-during-a-long-turn"
 WAITED_FOR = "subagent-is-waited-for"
+WRITES_TO_DEAD = "subagent-gets-a-message-after-its-failure"
+STALLS = "subagent-in-the-background-stalls"
 HANDED_ON = "subagents-hand-on-in-the-background"
 CANCELLED, AT_ONCE = "subagent-is-stopped-by-its-parent", "subagent-is-stopped-at-once"
 ALL = (ALONE, WORKS_ON, FAILS, IN_TURN, STOPPED)
@@ -104,6 +106,15 @@ def test_a_parent_and_its_subagent_that_wait_for_each_other_are_red(ends: Callab
     assert "turn_deadline" in red and not found
 
 
+def test_a_subagent_whose_model_is_silent_is_not_waited_for(ends: Callable[..., Ends]):
+    """The subagent ends by a timer, or the wait does."""
+    sound = callables(*CORRECT, "waits_half_a_minute")
+    found = ends(sound | callables("waits_for_what_stalls"), STALLS, "--world=sim")
+    assert "turn_deadline" in found.pop((STALLS, "waits_for_what_stalls"))
+    assert found == {}
+    assert ends(sound, STALLS, "--world=sim", "--level=strict") == {}
+
+
 def test_what_works_on_behind_its_process_is_heard_of_or_red(ends: Callable[..., Ends]):
     """An agent may wait for its subagents, end them, or let them go on; an orphan of a stopped turn is red too.
 
@@ -147,6 +158,15 @@ def test_a_message_to_a_subagent_does_not_begin_its_work_again(ends: Callable[..
     again = {(writes_late, "begins_what_has_ended_again"): ("subagent_goes_on",)}
     assert ends(agents, *names, "--world=sim") == skipped | copied
     assert ends(agents, *names, "--world=sim", "--level=strict") == skipped | copied | again
+
+
+def test_a_message_to_a_subagent_that_has_failed_is_not_waited_for(ends: Callable[..., Ends]):
+    """It is refused, or the subagent fails once more."""
+    sound = callables("is_written_to", "is_written_to_and_asked", "refuses_what_has_ended", "refuses_and_is_asked")
+    found = ends(sound | callables("keeps_letters_for_ever", "delivers_next"), WRITES_TO_DEAD, "--world=sim")
+    assert "turn_deadline" in found.pop((WRITES_TO_DEAD, "keeps_letters_for_ever"))
+    assert found == {(WRITES_TO_DEAD, "delivers_next"): ("nothing",)}
+    assert ends(sound, WRITES_TO_DEAD, "--world=sim", "--level=strict") == {}
 
 
 def test_an_agent_without_a_choice_skips_them(ends: Callable[..., Ends]):

@@ -16,6 +16,7 @@ from wedgehog.harness.record.history import History, read
 AGENTS = Path(__file__).with_name("delegating_agents.py")
 WIRES = dict.fromkeys(("planner", "waits", "loses_the_message"), "openai-chat")
 COMPACTIONS = ("compaction-fails", "compaction-stalls")
+SLOW = "compaction-is-slow"
 PROMPTS = ["Read the first file.", "Read the second file."]
 TURNS = [
     {
@@ -153,6 +154,14 @@ def test_an_empty_text_before_the_words_of_a_subagent_is_not_its_result(played: 
     assert ends == {**dict.fromkeys(correct, ("pass",)), "takes_the_first_part": ("subagent_kept",)}
 
 
+def test_a_subagent_that_changes_nothing_is_heard_of(played: Any):
+    """It says why; an error in the place of its words is red."""
+    correct = ["readers", "planner", "specialists"]
+    found = played([*correct, "wants_changes"], "subagent-has-nothing-to-change")
+    ends = {agent: violated for (_, agent), violated in stands(found).items()}
+    assert ends == {**dict.fromkeys(correct, ("pass",)), "wants_changes": ("subagent_kept",)}
+
+
 def test_subagents_of_subagents_come_to_an_end(played: Any):
     """A limit of depth, or subagents without subagents."""
     correct = ["readers", "planner", "specialists"]
@@ -225,6 +234,16 @@ def test_a_compaction_is_provoked_and_harmed(played: Any):
     compactions = [event for event in history.of(RequestArrived) if event.background]
     assert {event.background for event in compactions} == {"compact"}
     assert [event.step for event in history.of(RequestArrived) if event.turn == 2 and not event.background] == [1, 2]
+
+
+def test_a_slow_summary_ends_no_turn_at_level_strict(played: Any):
+    """An agent may wait for it, or make room without it; one that can do neither ends each turn with an error."""
+    names = ["readers", "planner", "compacts_for_ever", "needs_a_summary"]
+    sound = {(SLOW, name): ("pass",) for name in names[:3]}
+    assert stands(played(names, SLOW)) == sound | {(SLOW, "needs_a_summary"): ("pass",)}
+    strict = stands(played(names, SLOW, "--level=strict"))
+    assert "turn_answered" in strict.pop((SLOW, "needs_a_summary"))
+    assert strict == sound
 
 
 def test_a_declared_conversation_has_its_own_words_faults_and_bounds(played: Any, told: Any):

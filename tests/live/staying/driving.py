@@ -1,9 +1,10 @@
 """A sound program that drives another agent: `driving.py URL SESSION MESSAGE|--stays [--bug NAME]`. Standard library.
 
 It starts `staying.py`, an agent that takes JSON lines, reads its events, and shows the answer to its own user: for one
-message, or (`--stays`) for one message after the other, also as JSON lines. A bug: `waits-for-the-end`,
+message, for one message after the other as JSON lines (`--stays`), or over HTTP (a port in the place of MESSAGE, with
+`--serves`), where a message waits for the one before. A bug: `waits-for-the-end`,
 `an-end-is-a-success`, `starts-it-for-ever`, `never-starts-another`, `has-no-timer`, `leaves-it-behind`,
-`forgets-what-it-can-not-resume`, `stays-busy`, `begins-a-new-session`.
+`forgets-what-it-can-not-resume`, `stays-busy`, `begins-a-new-session`, `drops-what-waits`.
 """
 
 # ruff: noqa: PTH100, PTH107, PTH110, PTH118, PTH120, PTH123, PTH208  (as in `sound.py`)
@@ -15,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SILENT_S = 11
 """Longer than the agent below takes for all its tries."""
@@ -115,11 +117,41 @@ def played(driven, message, folder):
                 return "", str(wrong)
 
 
+def served(driven, folder, port):
+    """A service: a message waits while another one is worked on."""
+    alone, waiting, dropped = threading.Lock(), [], []
+
+    class Front(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self._say({})
+
+        def do_POST(self):
+            text = json.loads(self.rfile.read(int(self.headers["content-length"])))["text"]
+            waiting.append(text)
+            with alone:
+                waiting.remove(text)
+                answer, error = ("", "") if text in dropped else played(driven, text, folder)
+                if error and BUG == "drops-what-waits":
+                    dropped.extend(waiting)
+            self._say({"answer": answer, "error": error})
+
+        def _say(self, said):
+            body = json.dumps(said).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    ThreadingHTTPServer(("127.0.0.1", port), Front).serve_forever()
+
+
 def main():
     url, folder, message = sys.argv[1:4]
     driven = Driven(url, folder)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
+        if "--serves" in sys.argv:
+            served(driven, folder, int(message))
         if message != "--stays":
             answer, error = played(driven, message, folder)
             print(answer)

@@ -15,12 +15,20 @@ from tests.live.together import JOBS
 HERE = Path(__file__).parent
 STORIES = ("worker-dies-in-mid-reply", "worker-dies-in-mid-tool", "worker-dies-each-time", "worker-stands-still")
 RESUMED, HUNG = "worker-dies-when-it-resumes", "worker-stands-still-when-it-resumes"
+WAITS = "second-message-while-a-worker-dies"
 IDLE, STILL = "worker-dies-while-idle", "worker-stands-still-while-idle"
 LINES: dict[str, Any] = {
     "send": {"type": "user", "text": "{message}"},
     "answer": "joined:text",
     "error": "jsonl:message",
     "done": {"type": "done"},
+}
+SERVES: dict[str, Any] = {
+    "ready": "/",
+    "url": "/",
+    "body": {"text": "{message}"},
+    "answer": "json:answer",
+    "error": "json:error",
 }
 
 
@@ -30,11 +38,13 @@ def program(tmp_path: Path) -> Callable[..., str]:
     for file in (HERE / "driving.py", HERE / "staying.py", SOUND, PLAIN_HTTP):
         copy(file, tmp_path)
 
-    def write(bug: str = "", *, stays: bool = False, turn_s: float = 16) -> str:
-        name = f"{bug or 'sound'}{'-stays' if stays else ''}"
+    def write(bug: str = "", *, stays: bool = False, serves: bool = False, turn_s: float = 16) -> str:
+        name = f"{bug or 'sound'}{'-stays' if stays else '-serves' if serves else ''}"
         line = ["{python}", "-S", "-E", "{here}/driving.py", "{llm_url}", "{session_dir}"]
-        line += ["--stays" if stays else "{message}", *(("--bug", bug) if bug else ())]
+        line += ["--stays"] if stays else ["{port}", "--serves"] if serves else ["{message}"]
+        line += [*(("--bug", bug) if bug else ())]
         kind = {"lines": {"start": line, **LINES}} if stays else {"command": line}
+        kind = {"http": {"start": line, **SERVES}} if serves else kind
         spec = {"name": name, "wire": "anthropic", "recover_s": 0, "limits": {"turn_s": turn_s}, **kind}
         (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(spec | {"session_files": ["{session_dir}/*.jsonl"]}))
         return f"{name}.yaml"
@@ -121,6 +131,14 @@ def test_an_agent_that_dies_between_two_messages_is_started_again_with_its_sessi
         (IDLE, "never-starts-another-stays"): "session_recovers",
         (IDLE, "begins-a-new-session-stays"): "memory_loss_told",
     }
+
+
+def test_a_message_that_waits_for_an_agent_which_can_not_start_is_not_lost(wedgehog: Any, program: Any, tmp_path: Path):
+    """The agent below dies with the first message; the second one starts it again."""
+    agents = [program(), program(stays=True), program(serves=True), program("drops-what-waits", serves=True)]
+    found = played(wedgehog, tmp_path, agents, WAITS)
+    assert found.pop((WAITS, "drops-what-waits-serves")) == "error_surfaced"
+    assert found == dict.fromkeys([(WAITS, "sound"), (WAITS, "sound-stays"), (WAITS, "sound-serves")], "pass")
 
 
 def test_an_agent_that_asks_the_model_itself_has_no_worker(wedgehog: Any, program: Any, tmp_path: Path):
