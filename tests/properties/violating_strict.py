@@ -153,6 +153,15 @@ def _summed_up_once(play: RunDraw) -> None:
         play.tell.end()
 
 
+def _failed_summary_bound(play: RunDraw) -> None:
+    """Each message asks for a summary first, and each one fails."""
+    for _ in range(play.draw(st.integers(6, 9))):
+        play.tell.message()
+        play.tell.refuse(play.tell.ask(1, background="compact"), 500)
+        play.tell.reply(play.tell.ask(1), f"Done {play.tell.nonce}")
+        play.tell.end()
+
+
 def _session_goes_on(play: RunDraw) -> None:
     """The window is full, and each message is refused as the one before it."""
     play.tell.message()
@@ -507,6 +516,7 @@ STRICT: Mapping[str, tuple[Violation, ...]] = {
     "exit_code_tells": (_exit_code_tells,),
     "instructions_kept": (_instructions_kept,),
     "summed_up_once": (_summed_up_once,),
+    "failed_summary_bound": (_failed_summary_bound,),
     "kept_without_summary": (_kept_without_summary,),
     "session_goes_on": (_session_goes_on,),
     "asked_once": (_asked_once,),

@@ -1,6 +1,6 @@
 """Reasons why the faults of a scenario prove nothing: one never fired, or a turn failed before any did."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from wedgehog.harness.faults.reply_fault import ReplyFault
@@ -13,7 +13,7 @@ from wedgehog.harness.record.verdict import Verdict, inconclusive
 from wedgehog.harness.record.views import Call
 from wedgehog.harness.run.control import ControlFacts
 from wedgehog.harness.scenario.fault_plan import FaultPlan, PlannedFault
-from wedgehog.harness.scenario.trigger import AtCall, AtReply, SessionWritten
+from wedgehog.harness.scenario.trigger import COMPACTION, AtCall, AtReply, SessionWritten
 
 _NO_FILE: Final = "; no session file was written in that turn (the spec's `session_files` says where they are)"
 _UNCHANGED: Final = "; no session file was seen to change before that turn was over"
@@ -37,9 +37,17 @@ def _unfired(history: History, plan: FaultPlan, unmet: Sequence[str]) -> Iterato
     over = {t.number for t in history.turns if outcome_of(t, history).kind in ("surfaced", "stopped at its limit")}
     for index, planned in enumerate(plan.faults):
         waits = isinstance(planned.fault, ReplyFault) and planned.fault.may_not_fire
+        waits = waits or _asks_no_more(plan, planned, fired)
         if index not in fired and not waits and planned.trigger.turn not in over:
             why = next((f"; {it}" for it in unmet[index : index + 1] if it), "") or _why_not(history, planned)
             yield inconclusive(f"the fault never fired: {planned}{why}").for_reason("faults")
+
+
+def _asks_no_more(plan: FaultPlan, planned: PlannedFault, fired: Set[int]) -> bool:
+    """Whether a summary failed in an earlier turn: an agent may ask for none in this one."""
+    struck = [it.trigger for index, it in enumerate(plan.faults) if index in fired]
+    summaries = [it for it in (planned.trigger, *struck) if isinstance(it, AtCall) and it.on == COMPACTION]
+    return planned.trigger in summaries and any(it.turn < planned.trigger.turn for it in summaries)
 
 
 def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:

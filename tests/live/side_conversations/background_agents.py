@@ -194,6 +194,8 @@ class Background(Agent):
             return
         if self.fault == "drops what comes in a turn" and self.turn.locked():
             return
+        if self.fault == "tells one end" and label.endswith("+"):
+            return
         if self.fault == "gives up after some tries" and not await self._is_free():
             return
         told = ENDS.get(self.fault, f"{'failed' if failed else 'completed'}: {said}")
@@ -358,6 +360,11 @@ async def keeps_letters_for_ever(message, *, session_dir, llm_url, key):
 async def copies_what_works(message, *, session_dir, llm_url, key):
     """A message to a subagent that works starts a second copy of it."""
     return await of("copies", message, session_dir, llm_url, key, how="written", bug="copies")
+
+
+async def tells_one_end(message, *, session_dir, llm_url, key):
+    """The bug: a subagent that went on after a message ends again, and its parent is told only of the first end."""
+    return await of("one end", message, session_dir, llm_url, key, how="written", bug="tells one end")
 
 
 async def begins_what_has_ended_again(message, *, session_dir, llm_url, key):

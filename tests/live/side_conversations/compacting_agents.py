@@ -12,6 +12,7 @@ TOO_LONG = re.compile(r"too long|context (length|window)|maximum context", re.IG
 ONE_WORDING = re.compile(r"prompt is too long")
 ASKED_AGAIN = 5
 MANY = 40
+GIVES_UP = 3
 ROOM = 450_000
 """Characters of messages that an agent with a limit of its own sends."""
 GENERAL = "You are a general helper, and do what is asked of you. Say so when you are done with it."
@@ -231,6 +232,30 @@ class Compares(Compacting):
             talk.add_user(self._opening(words))
 
 
+class KeepsAll(Compacting):
+    """Where a summary fails, all messages stay. After three that failed in a row it asks for none any more.
+
+    The bug `asks with each message`: it never gives up.
+    """
+
+    async def answer(self, message, folder):
+        self.failed = Path(folder) / "failed"
+        return await super().answer(message, folder)
+
+    async def _shorter(self, talk):
+        failed = len(self.failed.read_text()) if self.failed.exists() else 0
+        self.used = 0
+        if failed >= GIVES_UP and self.bug != "asks with each message":
+            return
+        before = list(talk.said)
+        await super()._shorter(talk)
+        if "had to be left out" in json.dumps(talk.said):
+            talk.said[:] = before
+            self.failed.write_text("x" * (failed + 1))
+        else:
+            self.failed.unlink(missing_ok=True)
+
+
 def _length(message):
     return len(json.dumps(message))
 
@@ -251,6 +276,7 @@ summarizes = _agent(Compacting, Anthropic)
 summarizes_on_chat = _agent(Compacting, OpenAI)
 keeps_the_end = _agent(KeepsTheEnd, Anthropic)
 drops_outputs = _agent(DropsOutputs, OpenAI)
+keeps_all = _agent(KeepsAll, Anthropic)
 before_the_message = _agent(BeforeTheMessage, Anthropic)
 goes_on_after_an_answer = _agent(GoesOn, OpenAI)
 goes_on_for_ever = _agent(GoesOn, OpenAI, "goes on for ever")
@@ -274,4 +300,5 @@ sums_up_for_one_request = _agent(ForOneRequest, OpenAI)
 counts_its_system_text_too = _agent(Compares, Wordy, "counts its system text too")
 believes_an_empty_summary = _agent(Compacting, Anthropic, "believes an empty summary")
 believes_an_empty_summary_and_keeps_the_end = _agent(KeepsTheEnd, Anthropic, "believes an empty summary")
+asks_with_each_message = _agent(KeepsAll, Anthropic, "asks with each message")
 asks_the_same_again = _agent(Compacting, Anthropic, "asks the same again")

@@ -148,16 +148,25 @@ def test_a_subagent_may_be_stopped_at_both_levels(ends: Callable[..., Ends]):
 
 
 def test_a_message_to_a_subagent_does_not_begin_its_work_again(ends: Callable[..., Ends]):
-    """A second copy runs its commands twice. One that has ended may go on or refuse, and at level strict not forget."""
+    """A second copy runs its commands twice. One that has ended may go on or refuse, and at level strict not forget.
+
+    If it goes on, word of its second end is as much worth as that of the first.
+    """
     writes, writes_late = names = ("subagent-gets-a-message", "subagent-gets-a-message-after-its-end")
     agents = callables(
-        "is_written_to", "refuses_what_has_ended", "copies_what_works", "begins_what_has_ended_again", "delivers_next"
+        "is_written_to",
+        "refuses_what_has_ended",
+        "copies_what_works",
+        "begins_what_has_ended_again",
+        "tells_one_end",
+        "delivers_next",
     )
+    silent = {(writes_late, "tells_one_end"): ("subagent_returns",)}
     skipped = {(name, "delivers_next"): ("nothing",) for name in names}
     copied = {(writes, "copies_what_works"): ("at_most_once_tools",)}
     again = {(writes_late, "begins_what_has_ended_again"): ("subagent_goes_on",)}
-    assert ends(agents, *names, "--world=sim") == skipped | copied
-    assert ends(agents, *names, "--world=sim", "--level=strict") == skipped | copied | again
+    assert ends(agents, *names, "--world=sim") == skipped | copied | silent
+    assert ends(agents, *names, "--world=sim", "--level=strict") == skipped | copied | again | silent
 
 
 def test_a_message_to_a_subagent_that_has_failed_is_not_waited_for(ends: Callable[..., Ends]):

@@ -40,9 +40,14 @@ LONG = "message-longer-than-the-window"
 EMPTY, FAILS, CALLS = "compaction-is-empty", "compaction-fails", "compaction-calls-a-tool"
 GROWS = "session-grows-to-a-megabyte"
 NO_ROOM = "summary-makes-no-room"
+EACH = "compaction-fails-with-each-message"
 TRIMS = "trims"
 """Correct too, and does not know a refusal for length."""
 WORKING, WITHOUT_SUMMARY = (WORKS, RULES), (EMPTY, FAILS, CALLS)
+LEAVE_OUT = ("summarizes", "keeps_the_end", "before_the_message")
+"""What they could not sum up."""
+GIVES_UP = "keeps_all"
+"""Correct too, where no request is refused for its length."""
 BUGS = {
     "goes_on_for_ever": (NO_ROOM,),
     "keeps_the_old_count": (WORKS, NO_ROOM),
@@ -54,6 +59,7 @@ BUGS = {
     "asks_the_same_again": (WINDOW,),
     "shortens_until_it_fits": (LONG,),
     "asks_until_it_has_words": (EMPTY,),
+    "asks_with_each_message": (EACH, FAILS),
     "keeps_the_reply_of_a_compaction": (CALLS,),
     "forgets_the_rules": (*WORKING, WINDOW),
     "becomes_another_agent": WORKING,
@@ -65,7 +71,8 @@ BUGS = {
 }
 """By agent, the scenarios that it plays."""
 ALL = (WORKS, RULES, WORDS, WINDOW, LONG, EMPTY, FAILS, CALLS, GROWS, NO_ROOM)
-PLAYED = {**dict.fromkeys(SOUND, ALL), TRIMS: (GROWS,), **BUGS}
+PLAYED = {**dict.fromkeys(SOUND, ALL), **dict.fromkeys(LEAVE_OUT, (*ALL, EACH)), TRIMS: (GROWS,), **BUGS}
+PLAYED[GIVES_UP] = (WORKS, FAILS, EACH)
 Result = tuple[str, set[str], set[str]]
 
 
@@ -99,6 +106,23 @@ def test_a_summary_that_is_asked_for_until_it_has_words_has_no_end(found: dict[t
 def test_summaries_that_make_no_room_must_end(found: dict[tuple[str, str], Result], agent: str):
     """The system text fills the window: an agent may sum up and go on a few times, and must then stop."""
     assert "paid_call_bound" in found[NO_ROOM, agent][1]
+
+
+def test_a_summary_that_fails_with_each_message_is_not_asked_for_each_time(found: dict[tuple[str, str], Result]):
+    """One failure, and two, may be a bad moment."""
+    assert found[EACH, "asks_with_each_message"] == ("pass", set(), {"failed_summary_bound"})
+    assert found[FAILS, "asks_with_each_message"] == ("pass", set(), set())
+
+
+@pytest.mark.parametrize("agent", LEAVE_OUT)
+def test_an_agent_that_leaves_out_what_it_could_not_sum_up_passes(found: dict[tuple[str, str], Result], agent: str):
+    """It has less to sum up then."""
+    assert found[EACH, agent] == ("pass", set(), set())
+
+
+@pytest.mark.parametrize("scenario", PLAYED[GIVES_UP])
+def test_an_agent_that_asks_for_none_after_three_passes(found: dict[tuple[str, str], Result], scenario: str):
+    assert found[scenario, GIVES_UP] == ("pass", set(), set())
 
 
 def test_a_tool_call_in_place_of_a_summary_must_not_join_the_conversation(found: dict[tuple[str, str], Result]):

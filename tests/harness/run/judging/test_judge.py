@@ -15,6 +15,7 @@ from wedgehog.harness.record.history import History
 from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.verdict import error, fail, inconclusive, nothing, passed, worst
 from wedgehog.harness.run.control import ControlFacts
+from wedgehog.harness.run.judging.fault_doubts import fault_doubts
 from wedgehog.harness.run.judging.judge import bounds, judge
 from wedgehog.harness.scenario.model import Scenario
 from wedgehog.harness.testing import HistoryBuilder
@@ -213,6 +214,16 @@ def test_a_fault_that_never_fired_makes_the_run_inconclusive():
         "inconclusive",
         "the fault never fired: cut on llm at step 1 of turn 1",
     )
+
+
+@pytest.mark.parametrize(("second", "doubts"), [("compaction", 0), ("background", 1)])
+def test_after_a_summary_that_failed_an_agent_may_ask_for_none(second: str, doubts: int):
+    """A second fault waits for a summary that never comes, and that is no doubt."""
+    faults = [{"at": {"turn": turn, "on": on}, "do": {"status": 500}} for turn, on in ((1, "compaction"), (2, second))]
+    turns = [{"user": "Hello?", "model": [{"text": "Yes. {nonce}"}]}] * 2
+    plan = scenario(faults=faults, turns=turns).plan(1)
+    history = with_event(well(well(HistoryBuilder())).seal(), replace(FIRED, name="status"))
+    assert len(list(fault_doubts(history, plan, CONTROL))) == doubts
 
 
 @pytest.mark.parametrize(
