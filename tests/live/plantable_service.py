@@ -50,10 +50,10 @@ def service(url: str, folder: str) -> web.Application:
                 busy.remove(text)
                 return web.json_response({"answer": said})
         except asyncio.CancelledError:
+            dropped.update(it for it in busy if it != text and "drops-what-waits" in plantable.BUGS)
             stopping.append(text)
             await asyncio.sleep(STOPS_S)
             stopping.remove(text)
-            dropped.update(it for it in busy if it != text and "drops-what-waits" in plantable.BUGS)
             raise
         except (plantable.FailedError, OSError, ValueError) as wrong:
             busy.remove(text)

@@ -31,7 +31,7 @@ OF_PLAYWRIGHT = (
 )
 """What Playwright switches off. Chromium takes only the last list of such features, and that is ours."""
 OF_THE_ADDRESS_BAR = ("WebUIOmniboxAimPopup", "WebUIOmniboxPopup")
-"""Two pages of the browser's own in each window, which take half of all its processor time. Nobody sees them."""
+"""Two pages of the browser's own in each window, which take half of all its processor time. No user sees them."""
 ARGUMENTS = (
     "--disable-background-networking",
     "--disable-component-update",
