@@ -7,7 +7,7 @@ from wedgehog.harness.campaign.options import Options
 from wedgehog.harness.campaign.plan import key
 from wedgehog.harness.campaign.selection import Entry
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.judgement import Judgement
+from wedgehog.harness.record.judgement import SECOND_RESULT, Judgement
 from wedgehog.harness.run.watching.cpu_wait import busy
 from wedgehog.harness.sandbox.run_queue import processors
 
@@ -20,6 +20,7 @@ class BusyMachine:
         self._options, self._say = options, say
         self._told = False
         self._first: dict[tuple[str, str, int], Judgement] = {}
+        self._doubted = 0
 
     def tell_of(self, what: str, history: History) -> None:
         """Once: if a run without faults waits for processors, others will too."""
@@ -47,16 +48,20 @@ class BusyMachine:
         return undecided + doubtful
 
     def plays_again(self, entry: Entry, judgement: Judgement) -> bool:
-        """Whether a run that has just failed will be played once more at the end."""
-        return judgement.doubtful and key(entry) not in self._first
+        """Whether a run that has just failed will be played once more at the end, as far as is known now."""
+        if not judgement.doubtful or key(entry) in self._first:
+            return False
+        self._doubted += 1
+        return self._doubted <= self._options.most_doubted
 
     def compared(self, entry: Entry, judgement: Judgement) -> Judgement:
         """The second result, with a remark if the first one was another."""
         first = self._first.get(key(entry))
-        if first is None or not first.doubtful or first.violated == judgement.violated:
+        results = [(it.verdict, it.violated) for it in (first, judgement) if it is not None]
+        if first is None or not first.doubtful or results[0] == results[1]:
             return judgement
         was = f"violated {', '.join(first.violated)}" if first.violated else "passed"
-        remark = f"it first {was}, on a busy machine; played again alone, it did not"
+        remark = f"on a busy machine it first {was}{SECOND_RESULT}"
         return replace(judgement, remarks=(*judgement.remarks, remark))
 
 

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import secrets
 import shlex
-import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -103,11 +102,15 @@ class Campaign:
                 await _end(list(self._controls.values()))
 
     async def _again(self, in_doubt: Sequence[tuple[Entry, Judgement]], network: Network) -> None:
-        """Play the doubtful runs of a busy machine once more, one at a time; the second result counts."""
-        for entry, judgement in in_doubt:
-            self.judgements.remove(judgement)
-            shutil.rmtree(self.store.run_folder(entry.file.scenario.name, entry.agent.name, entry.repeat))
-            await self._entry(entry, network)
+        """Play the doubtful runs of a busy machine once more, one at a time; the second result counts, if it comes."""
+        for entry, first in in_doubt:
+            before = len(self.judgements)
+            with self.store.replaced(*key(entry)):
+                try:
+                    await self._entry(entry, network)
+                finally:
+                    if len(self.judgements) > before:
+                        self.judgements.remove(first)
 
     @contextlib.asynccontextmanager
     async def _open(self, agents: Sequence[AgentSpec]) -> AsyncIterator[Network]:

@@ -120,7 +120,7 @@ class ClusterCampaign(Campaign):
     def _unpacked(self, entry: Entry, result: RemoteResult) -> Judgement:
         assert result.judgement is not None  # noqa: S101  a result without one says what is wrong
         folder = self.store.run_folder(entry.file.scenario.name, entry.agent.name, entry.repeat)
-        judgement = replace(result.judgement, replay=self._replay(folder))
+        judgement = replace(self._busy.compared(entry, result.judgement), replay=self._replay(folder))
         if folder.exists():
             shutil.rmtree(folder)
         unpack(result.archive, self.store.folder)

@@ -23,7 +23,7 @@ from wedgehog.harness.network.base import NetworkName
 from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.files import write_whole
 from wedgehog.harness.record.judgement import Judgement
-from wedgehog.harness.record.store import CampaignStore, read_run
+from wedgehog.harness.record.store import CampaignStore, first_result, read_run
 from wedgehog.harness.record.verdict import Level
 from wedgehog.harness.run.plugins import hashed
 from wedgehog.harness.scenario.document import BadFileError
@@ -159,6 +159,7 @@ class Resumed:
         lost = 0
         for entry in self.entries:
             folder = self.store.run_folder(*key(entry))
+            shutil.rmtree(first_result(folder), ignore_errors=True)
             if not self.is_finished(entry) and folder.exists():
                 if _judged(folder) is not None:
                     raise ResumeError(f"{self.store.folder}: another process has just played it; try again")

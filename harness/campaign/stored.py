@@ -18,7 +18,7 @@ from wedgehog.harness.invariants.registry import known
 from wedgehog.harness.record.expectation import first_mistake
 from wedgehog.harness.record.files import read_object, write_whole
 from wedgehog.harness.record.history import History
-from wedgehog.harness.record.judgement import Judgement, read_judgement, write_judgement
+from wedgehog.harness.record.judgement import SECOND_RESULT, Judgement, read_judgement, write_judgement
 from wedgehog.harness.record.store import RunStore, read_run, run_folders
 from wedgehog.harness.record.verdict import Level, Reason
 from wedgehog.harness.run.control import ControlFacts
@@ -110,7 +110,8 @@ def judge_again(folder: Path, level: Level | None = None) -> Judgement:
     fresh = _judged(stored.history, scenario, agent, control, inputs.get("yardstick"))
     old = stored.judgement
     fresh = replace(fresh, repeat=old.repeat, matrix_only=old.matrix_only, replay=old.replay)
-    fresh = replace(fresh, world=old.world, virtual_s=old.virtual_s, real_s=old.real_s)
+    first = tuple(it for it in old.remarks if it.endswith(SECOND_RESULT))
+    fresh = replace(fresh, world=old.world, virtual_s=old.virtual_s, real_s=old.real_s, remarks=fresh.remarks + first)
     write_judgement(folder, fresh)
     return fresh
 

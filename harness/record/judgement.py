@@ -13,6 +13,8 @@ from wedgehog.harness.record.verdict import Level, Status, Verdict
 
 IN_ORDER: tuple[Status, ...] = ("pass", "nothing")
 """Verdicts that are in order where nothing is expected."""
+SECOND_RESULT = "; this is its second result, played alone"
+"""How the remark ends that names another first result."""
 
 
 @dataclass(frozen=True)

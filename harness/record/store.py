@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -206,6 +207,20 @@ class CampaignStore:
         name = agent if repeat == 1 else f"{agent}.{repeat}"
         return self.folder / safe_name(scenario) / safe_name(name)
 
+    @contextlib.contextmanager
+    def replaced(self, scenario: str, agent: str, repeat: int = 1) -> Iterator[None]:
+        """Keep a finished run while it is played again; it comes back if the second play does not end."""
+        folder = self.run_folder(scenario, agent, repeat)
+        first = first_result(folder)
+        folder.rename(first)
+        try:
+            yield
+        finally:
+            if not (folder / "verdicts.json").is_file():
+                shutil.rmtree(folder, ignore_errors=True)
+                first.rename(folder)
+            shutil.rmtree(first, ignore_errors=True)
+
     def describe(self, description: dict[str, Any]) -> None:
         """Write campaign.json."""
         write_whole(self.folder / "campaign.json", json.dumps(description, indent=1, ensure_ascii=False) + "\n")
@@ -218,6 +233,11 @@ class CampaignStore:
         """Add values to a list in campaign.json."""
         known = self.description()
         self.describe(known | {key: [*known.get(key, []), *values]})
+
+
+def first_result(folder: Path) -> Path:
+    """Where a run is kept while it is played again. No run has such a name."""
+    return folder.with_name(f".{folder.name}")
 
 
 def safe_name(name: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -50,8 +50,9 @@ class ConnectionWatch(Meanwhile):
     async def of(self, pids: Callable[[], Iterable[int]]) -> "AsyncIterator[RunConnections]":
         """The connections of one run; `pids` finds its agent's processes."""
         run = RunConnections(pids)
+        # Not for the others: two looks at nearly the same time miss a process that is being forked as one does.
+        self._look([run])
         self._runs.append(run)
-        self._look()
         try:
             yield run
         finally:
@@ -60,13 +61,13 @@ class ConnectionWatch(Meanwhile):
     async def _work(self) -> None:
         while True:
             await self._pause(LOOK_EVERY_S)
-            self._look()
+            self._look(self._runs)
 
-    def _look(self) -> None:
-        if self._runs and self._elsewhere is not None:
+    def _look(self, runs: "Sequence[RunConnections]") -> None:
+        if runs and self._elsewhere is not None:
             with contextlib.suppress(OSError):
                 elsewhere = self._elsewhere()
-                for run in self._runs:
+                for run in runs:
                     run.look(elsewhere)
 
 

@@ -247,7 +247,8 @@ async def test_a_run_that_a_busy_machine_left_undecided_is_played_once_more(
 @pytest.mark.parametrize(
     ("lacked", "second", "remark"),
     [
-        (True, "pass", "it first violated turn_answered, on a busy machine; played again alone, it did not"),
+        (True, "pass", "on a busy machine it first violated turn_answered; this is its second result, played alone"),
+        (True, "error", "on a busy machine it first violated turn_answered; this is its second result, played alone"),
         (True, "fail", ""),
         (False, "", ""),
     ],
@@ -272,6 +273,54 @@ async def test_a_run_that_failed_on_a_busy_machine_is_played_once_more(
     (well,) = (it for it in campaign.judgements if it.scenario == "well")
     assert (well.verdict, well.remarks) == (second or "fail", (remark,) if remark else ())
     assert next(it for it in campaign.judgements if it.scenario == "other").verdict == "pass"
+
+
+async def test_a_run_that_passed_on_a_busy_machine_where_a_failure_is_expected_is_named_too(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Neither result violates anything; only the verdicts differ. The remark is kept when it is judged again."""
+    results: list[Any] = ["pass", "inconclusive"]
+
+    def judged(*given: Any) -> Judgement:
+        status = results.pop(0)
+        first = status == "pass"
+        return Judgement("well", "mine", "embedded", status, as_expected=not first, lacked_processors=first)
+
+    monkeypatch.setattr("wedgehog.harness.campaign.campaign.judge", judged)
+    campaign, _ = await played(tmp_path / "runs", entry())
+    (well,) = campaign.judgements
+    assert well.remarks == ("on a busy machine it first passed; this is its second result, played alone",)
+    (folder,) = run_folders(campaign.store.folder)
+    assert judge_again(folder).remarks[-1:] == well.remarks
+
+
+class StopsTheSecond(Quiet):
+    """Cancels its campaign when a run begins that was played before, as Ctrl-C does."""
+
+    playing: "asyncio.Task[Any]"
+
+    def begins(self, what: str) -> None:
+        if ("begins", what) in self.lines:
+            asyncio.get_running_loop().call_soon(self.playing.cancel)
+        super().begins(what)
+
+
+async def test_a_first_result_stays_if_the_second_play_is_stopped(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It was finished; the reports and `--resume` find it."""
+    first = Judgement("well", "mine", "embedded", "fail", violated=("turn_answered",), lacked_processors=True)
+    monkeypatch.setattr("wedgehog.harness.campaign.campaign.judge", lambda *given: first)
+    progress = StopsTheSecond()
+    campaign = Campaign([entry()], Options(tmp_path / "runs", "embedded"), progress, lambda line: None)
+    progress.playing = asyncio.create_task(campaign.play())
+    with pytest.raises(asyncio.CancelledError):
+        await progress.playing
+    assert [it.violated for it in campaign.judgements] == [first.violated]
+    (folder,) = run_folders(campaign.store.folder)
+    assert read_run(folder).judgement.violated == first.violated
+    assert folder == campaign.store.run_folder("well", "mine") and len(list(folder.parent.iterdir())) == 1
+    assert len(take_up(campaign.store.folder).finished) == 1
 
 
 async def test_many_runs_that_failed_on_a_busy_machine_are_not_played_again(
@@ -306,6 +355,17 @@ async def test_the_first_failure_is_one_that_a_busy_machine_does_not_explain(
     options = Options(tmp_path / "runs", "embedded", jobs=1, fail_fast=True)
     campaign = Campaign([entry(), entry(name="other")], options, Quiet(), lambda line: None)
     assert [it.verdict for it in await campaign.play()] == ["pass", "pass"] and not results
+
+
+async def test_with_fail_fast_many_failures_on_a_busy_machine_end_a_campaign(
+    entry: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """So many are not played again: the agent fails for reasons of its own."""
+    failed = Judgement("well", "mine", "embedded", "fail", lacked_processors=True)
+    monkeypatch.setattr("wedgehog.harness.campaign.campaign.judge", lambda *given: failed)
+    options = Options(tmp_path / "runs", "embedded", jobs=1, fail_fast=True, most_doubted=1)
+    entries = [entry(name=name) for name in ("well", "other", "third")]
+    assert len(await Campaign(entries, options, Quiet(), lambda line: None).play()) == 2
 
 
 async def test_a_slow_scenario_begins_first(entry: Any, tmp_path: Path):

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import tarfile
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
+from wedgehog.harness.agents.spec import load_spec
 from wedgehog.harness.campaign.cluster import ClusterCampaign, ClusterError, check_address
-from wedgehog.harness.campaign.cluster_worker import pack, unpack
+from wedgehog.harness.campaign.cluster_worker import RemoteResult, pack, unpack
 from wedgehog.harness.campaign.options import NoProgress, Options
+from wedgehog.harness.campaign.selection import Entry
+from wedgehog.harness.record.judgement import Judgement
 from wedgehog.harness.record.store import read_run, run_folders
+from wedgehog.harness.scenario.scenario_file import load_scenario
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="Dask is not installed")
 """Not imported when tests are collected: that takes a quarter of a second, and each worker collects all tests."""
@@ -140,6 +145,24 @@ def test_a_run_is_sent_with_its_bodies_and_without_its_judgement(tmp_path: Path)
     unpack(pack(run, there), here)
     found = sorted(str(path.relative_to(here)) for path in here.rglob("*") if path.is_file())
     assert found == ["bodies/0123456789abcdef", "s/a.2/history.jsonl", "s/a.2/session/verdicts.json"]
+
+
+def test_a_second_result_names_the_first_one(tmp_path: Path):
+    """As in a campaign without a cluster."""
+    (tmp_path / "well.yaml").write_text(yaml.safe_dump({"name": "well", "why": "w", "turns": [{"user": "Go on."}]}))
+    (tmp_path / "agent.py").write_text(AGENT)
+    spec = {"name": "mine", "wire": "anthropic", "callable": "{here}/agent.py:answer"}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(spec))
+    entry = Entry(load_scenario(tmp_path / "well.yaml"), load_spec(tmp_path / "mine.yaml"))
+    campaign = ClusterCampaign("local:2", [entry], Options(tmp_path / "runs"), NoProgress(), print)
+    failed = Judgement("well", "mine", "embedded", "fail", violated=("turn_answered",), lacked_processors=True)
+    campaign._busy.again([(entry, failed)])
+    there = tmp_path / "there" / "well" / "mine"
+    there.mkdir(parents=True)
+    (there / "history.jsonl").write_text("")
+    result = RemoteResult(replace(failed, verdict="pass", violated=()), pack(there, tmp_path / "there"))
+    (remark,) = campaign._unpacked(entry, result).remarks
+    assert remark.startswith("on a busy machine it first violated turn_answered")
 
 
 def test_a_parcel_writes_nothing_outside_the_campaign(tmp_path: Path):

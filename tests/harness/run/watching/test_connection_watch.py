@@ -46,8 +46,19 @@ async def test_one_look_serves_all_runs():
             await looks.over.wait()
     assert looks.looked == 3, "one for each run that begins, and one later"
     assert one.seen is not None and other.seen is not None
-    assert (one.seen.looks, one.seen.others) == (3, ("192.0.2.1:443",))
+    assert (one.seen.looks, one.seen.others) == (2, ("192.0.2.1:443",))
     assert (other.seen.looks, other.seen.others) == (2, ())
+
+
+async def test_the_look_of_a_run_that_begins_is_no_second_look_for_another():
+    """Two looks in one moment can both miss a process that is being forked; the socket would count as another's."""
+    with socket.socket() as mine:
+        both = {os.fstat(mine.fileno()).st_ino: "192.0.2.1:443"}
+        looks = Looks(*[both] * 3)
+        pids = lambda: [os.getpid()] if looks.looked == 3 else []  # noqa: E731
+        async with ConnectionWatch(looks.elsewhere, looks.pause) as watch, watch.of(pids) as one, watch.of(list):
+            await looks.over.wait()
+    assert one.seen is not None and one.seen.others == ("192.0.2.1:443",)
 
 
 async def test_without_a_run_there_is_no_look():
