@@ -13,7 +13,7 @@ from wedgehog.harness.sandbox.run_queue import processors
 
 
 class BusyMachine:
-    """The busy machine of one campaign."""
+    """What one campaign has found out about its busy machine."""
 
     def __init__(self, options: Options, say: Callable[[str], None]) -> None:
         """`say` gets single lines for the user."""
@@ -57,8 +57,9 @@ class BusyMachine:
     def compared(self, entry: Entry, judgement: Judgement) -> Judgement:
         """The second result, with a remark if the first one was another."""
         first = self._first.get(key(entry))
-        results = [(it.verdict, it.violated) for it in (first, judgement) if it is not None]
-        if first is None or not first.doubtful or results[0] == results[1]:
+        if first is None or not first.doubtful:
+            return judgement
+        if (first.verdict, first.violated) == (judgement.verdict, judgement.violated):
             return judgement
         was = f"violated {', '.join(first.violated)}" if first.violated else "passed"
         remark = f"on a busy machine it first {was}{SECOND_RESULT}"

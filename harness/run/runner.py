@@ -89,7 +89,9 @@ async def run(
     facts: ControlFacts | None = None
     try:
         with cpu.meter(job.mark, clock) if cpu is not None else contextlib.nullcontext() as meter:
-            facts = await _play(job, network, store, clock, history, meter, connections)
+            history.add(job.started(clock))
+            async with _own_folder(job.scratch) as folder:
+                facts = await _Run(job, network, store, clock, history, meter, connections, folder).play()
     except (AgentError, NetworkError, NoDiskError, NoNetworkError) as wrong:
         history.add(Trouble(what=str(wrong)))
     except NetworkBrokeError:
@@ -102,20 +104,6 @@ async def run(
     if job.control is None and facts is None:
         facts = read_control(history, {}, False, None)
     return history, facts
-
-
-async def _play(
-    job: Job,
-    network: Network,
-    store: RunStore,
-    clock: Clock,
-    history: History,
-    cpu: CpuMeter | None,
-    connections: ConnectionWatch | None,
-) -> ControlFacts | None:
-    history.add(job.started(clock))
-    async with _own_folder(job.scratch) as folder:
-        return await _Run(job, network, store, clock, history, cpu, connections, folder).play()
 
 
 class _Run:

@@ -45,9 +45,12 @@ def _unfired(history: History, plan: FaultPlan, unmet: Sequence[str]) -> Iterato
 
 def _asks_no_more(plan: FaultPlan, planned: PlannedFault, fired: Set[int]) -> bool:
     """Whether a summary failed in an earlier turn: an agent may ask for none in this one."""
-    struck = [it.trigger for index, it in enumerate(plan.faults) if index in fired]
-    summaries = [it for it in (planned.trigger, *struck) if isinstance(it, AtCall) and it.on == COMPACTION]
-    return planned.trigger in summaries and any(it.turn < planned.trigger.turn for it in summaries)
+    struck = [it for index, it in enumerate(plan.faults) if index in fired and _is_of_a_summary(it)]
+    return _is_of_a_summary(planned) and any(it.trigger.turn < planned.trigger.turn for it in struck)
+
+
+def _is_of_a_summary(planned: PlannedFault) -> bool:
+    return isinstance(planned.trigger, AtCall) and planned.trigger.on == COMPACTION
 
 
 def _failed_before_faults(history: History, plan: FaultPlan) -> Iterator[Verdict]:

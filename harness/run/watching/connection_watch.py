@@ -50,7 +50,7 @@ class ConnectionWatch(Meanwhile):
     async def of(self, pids: Callable[[], Iterable[int]]) -> "AsyncIterator[RunConnections]":
         """The connections of one run; `pids` finds its agent's processes."""
         run = RunConnections(pids)
-        # Not for the others: two looks at nearly the same time miss a process that is being forked as one does.
+        # Only for this run: two looks at nearly the same time see the same, and the other runs count their looks.
         self._look([run])
         self._runs.append(run)
         try:

@@ -40,7 +40,7 @@ def busy(history: History) -> str:
 
 
 def lacked_processors(history: History) -> bool:
-    """Whether they did, or the harness, for which the agent waits."""
+    """Whether the agent, its network or the harness, which answers it, lacked processors."""
     return _is_much(*_in_turns(history, lambda wait: wait.of_all_s))
 
 

@@ -242,7 +242,7 @@ async def test_a_spec_that_does_not_lead_to_a_conversation_is_no_verdict(
 
 
 async def test_a_browser_shows_no_pages_of_its_own(browser: "Callable[[], Browser]"):
-    """Chromium loads two into each window for its address bar, which nobody sees: half of all its processor time."""
+    """Chromium loads two into each window for its address bar, which no user sees: half of all its processor time."""
     window = await browser().window()
     try:
         await window.new_page()

@@ -150,7 +150,7 @@ def test_a_subagent_may_be_stopped_at_both_levels(ends: Callable[..., Ends]):
 def test_a_message_to_a_subagent_does_not_begin_its_work_again(ends: Callable[..., Ends]):
     """A second copy runs its commands twice. One that has ended may go on or refuse, and at level strict not forget.
 
-    If it goes on, word of its second end is as much worth as that of the first.
+    If it goes on, its second end must be told as its first one must.
     """
     writes, writes_late = names = ("subagent-gets-a-message", "subagent-gets-a-message-after-its-end")
     agents = callables(

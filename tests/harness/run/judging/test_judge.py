@@ -53,6 +53,16 @@ def spent(tell: HistoryBuilder, calls: int) -> HistoryBuilder:
     return tell.end()
 
 
+@pytest.mark.parametrize(("waits", "lacked"), [({"harness_s": 3.0}, True), ({"harness_s": 0.4}, False)])
+def test_a_judgement_says_if_the_harness_lacked_processors(waits: dict[str, float], lacked: bool):
+    """It answers the agent, so what failed then is doubtful, though the agent itself has waited for none."""
+    tell = HistoryBuilder()
+    tell.message()
+    tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=10)
+    tell.waited(0.0, for_s=5, **waits)
+    assert judged(tell.end().seal()).lacked_processors is lacked
+
+
 def with_event(history: History, *events: Any) -> History:
     """The same history with these events added."""
     more = History(events=history.events)

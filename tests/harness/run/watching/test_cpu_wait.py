@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from wedgehog.harness.record.events.run import CpuWait
-from wedgehog.harness.run.watching.cpu_wait import LONGEST_PAUSE_S, CpuWatch, busy
+from wedgehog.harness.run.watching.cpu_wait import LONGEST_PAUSE_S, CpuWatch, busy, lacked_processors
 from wedgehog.harness.testing import HistoryBuilder
 
 
@@ -142,7 +142,8 @@ def test_a_run_that_waited_a_quarter_of_its_time_did_not_have_the_processors_it_
     tell.message()
     tell.reply(tell.ask(1), f"Done {tell.nonce}", took_s=10)
     tell.waited(waited_s, for_s=5)
-    assert busy(tell.end().seal()) == says
+    history = tell.end().seal()
+    assert (busy(history), lacked_processors(history)) == (says, bool(says))
 
 
 def test_the_share_of_the_last_two_seconds_that_runs_waited(manual_clock: Any):
