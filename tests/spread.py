@@ -16,7 +16,6 @@ HURRIED = 3 * (os.cpu_count() or 1) // 2
 NICENESS = 12
 UNHURRIED = (
     "tests/conformance/",
-    "tests/docs/",
     "tests/fake_llm/",
     "tests/fuzz/",
     "tests/harness/agents/test_callable_python",

@@ -130,7 +130,6 @@ class Tree:
         self._seen: set[psutil.Process] = set()
         self.enter: Callable[[Sequence[str], Path], Sequence[str]] = lambda argv, cwd: argv
         """Wraps a command line so that it runs in the agent's namespaces, if there are any."""
-        _open_trees.add(self)
         if sys.platform == "linux":  # orphans become our children instead of init's, so that daemons can be found
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         _pass_on_signals(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -152,6 +151,7 @@ class Tree:
         It has no stdin, or an open pipe if it `talks`; or all three are the second end of a `terminal`.
         If `fork` gives a process, that is it.
         """
+        _open_trees.add(self)
         stdout, stderr = Capture(log, terminal), Capture(log)
         stdin = asyncio.subprocess.PIPE if talks else asyncio.subprocess.DEVNULL
         marked = {**env, RUN_VARIABLE: self.mark}

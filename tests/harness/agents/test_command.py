@@ -12,6 +12,7 @@ import pytest
 from wedgehog.harness.agents.base import AgentError
 from wedgehog.harness.agents.opening import open_agent
 from wedgehog.harness.sandbox.cleanup import carrying
+from wedgehog.harness.sandbox.owned import Tree
 
 ECHO = """
     import sys
@@ -157,7 +158,11 @@ async def test_a_grandchild_that_holds_stdout_does_not_hold_the_turn(spec_of, co
 
 
 async def test_nothing_outlives_the_run(spec_of, context):
-    """No child, no tool with its own session, no double-forked daemon, none with a cleaned environment."""
+    """No child, no tool with its own session, no double-forked daemon, none with a cleaned environment.
+
+    Another run that has started nothing yet is not in the way.
+    """
+    other = Tree(f"{context.run_id}-other/1")
     code = """
         import os, subprocess, sys, time
         code = "import os,sys,time; open(sys.argv[1],'w').write(str(os.getpid())); time.sleep(60)"
@@ -182,6 +187,7 @@ async def test_nothing_outlives_the_run(spec_of, context):
         pids = {name: int((context.cwd / name).read_text()) for name in ("child", "own-session", "daemon", "washed")}
         assert all(psutil.pid_exists(pid) for pid in pids.values())
     assert {name: pid for name, pid in pids.items() if psutil.pid_exists(pid)} == {}
+    await other.end()
 
 
 async def test_a_child_of_ours_that_is_none_of_the_agents_is_left_alone(spec_of, context):

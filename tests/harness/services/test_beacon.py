@@ -5,9 +5,11 @@ import os
 import re
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from wedgehog.fake_llm.conversation import Conversation, Message
@@ -37,12 +39,12 @@ def test_a_child_that_its_shell_waits_for_tells_of_its_own_end(tmp_path: Path, s
     assert sh(wrapped("(sleep 0.1; echo built) & wait", TOKEN, trace), tmp_path, shell).stdout == f"built\n{TOKEN}\n"
     assert trace.read_text() == "1.2.3 started\n1.2.3 done 0\n"
     running = subprocess.Popen([shell, "-c", wrapped("(sleep 0.5; exit 4) & wait", TOKEN, trace)])
-    while trace.read_text().count("started") < 2:
+    # Only a child that runs can tell: a shell that is killed after its first word has none yet.
+    while running.poll() is None and not (trace.read_text().count("started") == 2 and children_of(running)):
         time.sleep(0.01)
     running.kill()
     running.wait()
-    while "done 4" not in trace.read_text():
-        time.sleep(0.01)
+    assert until_done(trace, 60, "done 4").endswith("1.2.3 done 4\n")
 
 
 def test_a_command_that_ends_with_its_text_still_does(tmp_path: Path):
@@ -120,10 +122,17 @@ def test_a_silent_command_prints_nothing_at_all(tmp_path: Path, command: str):
     assert (tmp_path / FILE_NAME).read_text() == "1.2.3 started\n1.2.3 done 0\n"
 
 
-def until_done(file: Path, within_s: float = 10) -> str:
-    """The trace, once its last line says done."""
+def children_of(shell: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Its child processes; none if it has just ended."""
+    with suppress(psutil.Error):
+        return psutil.Process(shell.pid).children()
+    return []
+
+
+def until_done(file: Path, within_s: float = 10, word: str = "done") -> str:
+    """The trace, once it has this word."""
     end = time.monotonic() + within_s
-    while "done" not in file.read_text() and time.monotonic() < end:
+    while word not in file.read_text() and time.monotonic() < end:
         time.sleep(0.01)
     return file.read_text()
 
